@@ -1,0 +1,251 @@
+// Package bpf is the kernel side of uprobetop: the programs in C, the types
+// that they share with Go, loading them, and asking the kernel what it can do.
+//
+// layout.h is the contract between the two sides. uprobetop.bpf.c says what
+// runs when.
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+
+// The shared types of layout.h.
+type (
+	// Record is struct record: what the flush writes into the ring buffer.
+	Record = uprobetopRecord
+	// Cell is struct cell: one CPU's counters of one probe.
+	Cell = uprobetopCell
+	// Hist is struct hist: one CPU's latencies of one probe.
+	Hist = uprobetopHist
+)
+
+// The kinds of Record.
+const (
+	RecordCell  = uint32(uprobetopRecordKindRECORD_CELL)
+	RecordGroup = uint32(uprobetopRecordKindRECORD_GROUP)
+	RecordTick  = uint32(uprobetopRecordKindRECORD_TICK)
+)
+
+// Fields is the number of counters in a cell, and of values in a Record.
+const Fields = uprobetopCellFieldCELL_FIELDS
+
+// The counters of a cell: indices into Cell.Value and a RecordCell's Value.
+const (
+	Hits         = uprobetopCellFieldCELL_HITS
+	Returned     = uprobetopCellFieldCELL_RETURNED
+	SumNs        = uprobetopCellFieldCELL_SUM_NS
+	Pushed       = uprobetopCellFieldCELL_PUSHED
+	Popped       = uprobetopCellFieldCELL_POPPED
+	UnwoundJump  = uprobetopCellFieldCELL_UNWOUND_JUMP
+	UnwoundExec  = uprobetopCellFieldCELL_UNWOUND_EXEC
+	UnwoundExit  = uprobetopCellFieldCELL_UNWOUND_EXIT
+	Orphans      = uprobetopCellFieldCELL_ORPHANS
+	Filtered     = uprobetopCellFieldCELL_FILTERED
+	MissedDepth  = uprobetopCellFieldCELL_MISSED_DEPTH
+	MissedNoSlot = uprobetopCellFieldCELL_MISSED_NO_SLOT
+	MaxNs        = uprobetopCellFieldCELL_MAX_NS
+	MinNsNot     = uprobetopCellFieldCELL_MIN_NS_NOT
+)
+
+// Method is a way to attach a program to points. A loaded program serves one.
+type Method string
+
+const (
+	// UprobeMulti is one link for thousands of points (Linux 6.6, commit 89ae89f53d20).
+	UprobeMulti Method = "uprobe_multi"
+	// PerfEvent is one perf event a point, with a cookie (Linux 5.15).
+	PerfEvent Method = "perf_event"
+)
+
+// Options size and shape what is loaded.
+type Options struct {
+	MaxProbes int    // slots for probes
+	MaxTimed  int    // slots for latency histograms
+	RingBytes int    // ring buffer of records; a power of two, at least a page
+	Filtered  bool   // only admitted processes count
+	Follow    bool   // processes started by admitted ones are admitted
+	Method    Method // how Enter and Leave will be attached
+}
+
+// histBytes bounds the kernel memory that histograms take, over all CPUs.
+const histBytes = 64 << 20
+
+// DefaultOptions are for a host with this many possible CPUs: 1,024 probes, 256
+// of them timed, fewer where 256 histograms a CPU would take over 64 MiB.
+func DefaultOptions(cpus int) Options {
+	const perHist = 4392 // bytes of struct hist
+	return Options{
+		MaxProbes: 1024,
+		MaxTimed:  min(256, max(16, histBytes/(perHist*cpus))),
+		RingBytes: 1 << 20,
+		Method:    UprobeMulti,
+	}
+}
+
+// Objects are the loaded programs and maps. Enter and Leave are to be attached
+// by the caller; the hooks on exec, exit and fork are attached already.
+type Objects struct {
+	Enter, Leave *ebpf.Program
+	Records      *ebpf.Map // the ring buffer
+	Options      Options
+	CPUs         int // possible CPUs: cells exist for each
+
+	objs  uprobetopObjects
+	hooks []link.Link
+}
+
+// Load loads the programs and maps and attaches the hooks. An error that says
+// that the caller may not do this is os.ErrPermission; one that says that the
+// kernel lacks something is ebpf.ErrNotSupported.
+func Load(o Options) (*Objects, error) {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell how many CPUs are possible: %w", err)
+	}
+	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("cannot raise the limit of locked memory: %w", err)
+	}
+	spec, err := loadUprobetop()
+	if err != nil {
+		return nil, fmt.Errorf("the embedded BPF object is damaged: %w", err)
+	}
+	if err := shape(spec, o, cpus); err != nil {
+		return nil, err
+	}
+	l := &Objects{Options: o, CPUs: cpus}
+	if err := spec.LoadAndAssign(&l.objs, nil); err != nil {
+		return nil, fmt.Errorf("the kernel does not load the BPF programs: %w", err)
+	}
+	l.Enter, l.Leave, l.Records = l.objs.Enter, l.objs.Leave, l.objs.Records
+	hooks := []*ebpf.Program{l.objs.OnExec, l.objs.OnExit}
+	if o.Follow {
+		hooks = append(hooks, l.objs.OnFork)
+	}
+	for _, p := range hooks {
+		h, err := link.AttachTracing(link.TracingOptions{Program: p})
+		if err != nil {
+			l.Close()
+			return nil, fmt.Errorf("the kernel does not attach the hook %s: %w", p, err)
+		}
+		l.hooks = append(l.hooks, h)
+	}
+	return l, nil
+}
+
+// shape sets sizes and constants in the spec.
+func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
+	for name, v := range map[string]any{
+		"max_probes": uint32(o.MaxProbes),
+		"max_timed":  uint32(o.MaxTimed),
+		"cpus":       uint32(cpus),
+		"filtered":   flag(o.Filtered),
+		"follow":     flag(o.Follow),
+	} {
+		if err := spec.Variables[name].Set(v); err != nil {
+			return fmt.Errorf("cannot set %s in the BPF object: %w", name, err)
+		}
+	}
+	entries := map[string]int{
+		"switches":   o.MaxProbes,
+		"cells":      o.MaxProbes * cpus,
+		"sent_cells": o.MaxProbes * cpus,
+		"hists":      o.MaxTimed * cpus,
+		"sent_hists": o.MaxTimed,
+		"records":    o.RingBytes,
+	}
+	for name, n := range entries {
+		spec.Maps[name].MaxEntries = uint32(n)
+	}
+	if o.Method == PerfEvent {
+		spec.Programs["enter"].AttachType = ebpf.AttachNone
+		spec.Programs["leave"].AttachType = ebpf.AttachNone
+	}
+	return nil
+}
+
+func flag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Close takes everything out of the kernel that has no other owner.
+func (l *Objects) Close() error {
+	var errs []error
+	for _, h := range l.hooks {
+		errs = append(errs, h.Close())
+	}
+	return errors.Join(append(errs, l.objs.Close())...)
+}
+
+// Flushed is what one run of the flush did.
+type Flushed struct {
+	Next int  // the slot to go on with
+	Full bool // the ring was full: drain it and go on
+	Done bool // the tick is complete
+}
+
+// Flush writes what changed in the cells of the slots first ≤ slot < last into
+// the ring buffer, for about budget of time.
+func (l *Objects) Flush(first, last int, budget time.Duration) (Flushed, error) {
+	args := uprobetopFlushArgs{First: uint32(first), Last: uint32(last), BudgetNs: uint64(budget)}
+	if _, err := l.objs.Flush.Run(&ebpf.RunOptions{Context: args, ContextOut: &args}); err != nil {
+		return Flushed{}, fmt.Errorf("the kernel does not run the flush: %w", err)
+	}
+	return Flushed{Next: int(args.Next), Full: args.Full != 0, Done: args.Done != 0}, nil
+}
+
+// Switch says what the program does at a hit of the probe with this cookie: on
+// counts it, timed (with its histogram slot) pairs it with its return. A hit
+// that comes with any other cookie of the same slot is ignored from now on.
+func (l *Objects) Switch(cookie uint64, on, timed bool, hist int) error {
+	sw := uprobetopProbeSwitch{Cookie: cookie, Hist: uint32(hist)}
+	if on {
+		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_ON)
+	}
+	if timed {
+		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_TIMED)
+	}
+	if err := l.objs.Switches.Put(uint32(cookie), sw); err != nil {
+		return fmt.Errorf("cannot set the switch of probe %d: %w", cookie, err)
+	}
+	return nil
+}
+
+// Zero clears the counters of a slot and, if hist ≥ 0, a histogram slot. No
+// program may be counting there.
+func (l *Objects) Zero(slot, hist int) error {
+	var errs []error
+	for cpu := range l.CPUs {
+		i := uint32(cpu*l.Options.MaxProbes + slot)
+		errs = append(errs, l.objs.Cells.Put(i, uprobetopCell{}), l.objs.SentCells.Put(i, uint64(0)))
+		if hist >= 0 {
+			errs = append(errs, l.objs.Hists.Put(uint32(cpu*l.Options.MaxTimed+hist), uprobetopHist{}))
+		}
+	}
+	if hist >= 0 {
+		errs = append(errs, l.objs.SentHists.Put(uint32(hist), uprobetopSentGroups{}))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cannot clear slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// Admit lets a process through the filter.
+func (l *Objects) Admit(pid int) error {
+	if err := l.objs.Admitted.Put(uint32(pid), uint8(1)); err != nil {
+		return fmt.Errorf("cannot admit process %d: %w", pid, err)
+	}
+	return nil
+}

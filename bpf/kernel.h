@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The few kernel types that are needed, with the few members that are read.
+ * Offsets come from the running kernel's BTF (CO-RE).
+ */
+#ifndef UPROBETOP_KERNEL_H
+#define UPROBETOP_KERNEL_H
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* kernel/events/uprobes.c: the page with the return trampoline, at its start. */
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+};
+
+/* include/linux/uprobes.h: depth = pending returns of this task, all tracers'. */
+struct uprobe_task {
+	unsigned int depth;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+};
+
+struct task_struct {
+	int tgid;
+	struct mm_struct *mm;
+	struct signal_struct *signal;
+	struct uprobe_task *utask;
+};
+
+#pragma clang attribute pop
+
+/*
+ * The registers as a uprobe program sees them: not CO-RE, the layout is ABI.
+ * WORD is what a return takes off the stack.
+ */
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
+	unsigned long ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs { /* struct user_pt_regs */
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+};
+#else
+#error "x86-64 and arm64 only"
+#endif
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the kernel side and the Go side share. bpf2go makes the Go types and
+ * constants from it: nothing here is typed twice.
+ */
+#ifndef UPROBETOP_LAYOUT_H
+#define UPROBETOP_LAYOUT_H
+
+#include <linux/types.h>
+
+/*
+ * A probe's cookie is its slot (low 32 bits: the index into every map) and the
+ * slot's generation (high 32 bits), so that a late program run, or a frame left
+ * on some thread's stack, of a probe that is gone never counts for the probe
+ * that uses the slot now.
+ */
+struct probe_switch {
+	__u64 cookie;
+	__u32 flags; /* enum switch_flags */
+	__u32 hist;  /* index into hists; only with SWITCH_TIMED */
+};
+
+enum switch_flags {
+	SWITCH_ON = 1,    /* hits count */
+	SWITCH_TIMED = 2, /* hits leave a frame for their return */
+};
+
+/*
+ * A cell is what one CPU saw of one probe: sixteen counters, 128 bytes, all
+ * but the two extremes monotone. What they mean, and that the ledger balances,
+ * is said in design terms:
+ *
+ *   hits = returned + in flight + unwound + missed,  in flight = pushed - popped
+ *
+ * Pushed and popped count frames, each where it happens; they are summed over
+ * CPUs, because a call may start on one and end on another.
+ */
+enum cell_field {
+	CELL_HITS = 0,
+	CELL_RETURNED,
+	CELL_SUM_NS,
+	CELL_PUSHED,
+	CELL_POPPED,
+	CELL_UNWOUND_JUMP,
+	CELL_UNWOUND_EXEC,
+	CELL_UNWOUND_EXIT,
+	CELL_ORPHANS,
+	CELL_FILTERED,
+	CELL_MISSED_DEPTH,
+	CELL_MISSED_NO_SLOT,
+	CELL_MAX_NS,
+	CELL_MIN_NS_NOT, /* ~min, so that both extremes only grow, from 0 */
+	CELL_UNUSED_14,
+	CELL_UNUSED_15,
+	CELL_FIELDS,
+};
+
+struct cell {
+	__u64 value[CELL_FIELDS];
+};
+
+/*
+ * A histogram: runs ("groups") of 16 buckets, as probes/hist describes them.
+ * used[g] is set, by a plain store of 1, before the first count in group g: the
+ * flush skips what nobody ever used.
+ */
+enum hist_size {
+	HIST_SUB = 16,
+	HIST_GROUPS = 34,
+	HIST_BUCKETS = HIST_GROUPS * HIST_SUB,
+};
+
+struct hist {
+	__u64 count[HIST_BUCKETS];
+	__u8 used[40];
+};
+
+/*
+ * A frame is a hit whose return has not come. The kernel keeps at most 64
+ * pending returns a thread (MAX_URETPROBE_DEPTH), so no more frames are needed.
+ */
+enum stack_size { STACK_FRAMES = 64 };
+
+struct frame {
+	__u64 cookie;
+	__u64 sp;    /* user stack pointer at entry */
+	__u64 start; /* CLOCK_MONOTONIC, ns */
+};
+
+struct stack {
+	__u64 depth;
+	struct frame frame[STACK_FRAMES];
+};
+
+/*
+ * A record in the ring buffer `cells`: sixteen counters of one probe,
+ * cumulative, and where they belong. RECORD_CELL: a cell, index = CPU.
+ * RECORD_GROUP: a histogram group summed over CPUs, index = group.
+ * RECORD_TICK: every record of this flush has been written; value[0] =
+ * records that did not fit, since the start (each was sent again).
+ */
+enum record_kind {
+	RECORD_CELL = 1,
+	RECORD_GROUP,
+	RECORD_TICK,
+};
+
+struct record {
+	__u32 kind;
+	__u32 index;
+	__u64 cookie;
+	__u64 at; /* CLOCK_MONOTONIC, ns: when it was read */
+	__u64 value[CELL_FIELDS];
+};
+
+/*
+ * One run of the flush: cells of the slots first ≤ slot < last. It stops where
+ * budget_ns is used up or the ring is full; `next` is the slot to go on with.
+ * A run that reaches `last` ends the tick.
+ */
+struct flush_args {
+	__u32 first;
+	__u32 last;
+	__u64 budget_ns;
+	__u32 next; /* out */
+	__u32 full; /* out: 1 if the ring was full */
+	__u32 done; /* out: 1 if the tick record was written */
+	__u32 sent; /* out: records written by this run */
+};
+
+#endif

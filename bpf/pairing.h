@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Pairs entry and return by a stack of frames a thread, in task storage.
+ *
+ * The kernel keeps its own stack of pending returns (struct return_instance).
+ * It drops those that a longjmp left behind when it sees, at a later entry or
+ * return, that the stack pointer has passed them; the same rule is applied here
+ * at the same moments, so that both agree on which return comes next
+ * (arch_uretprobe_is_alive, cleanup_return_instances, Linux 6.1 to 7.3).
+ */
+#ifndef UPROBETOP_PAIRING_H
+#define UPROBETOP_PAIRING_H
+
+#define MAX_URETPROBE_DEPTH 64 /* kernel/events/uprobes.c */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+/* Bytes that a return takes off the stack. */
+static __always_inline __u64 return_word(struct pt_regs *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	return ctx->cs == 0x23 ? 4 : 8; /* 0x23: __USER32_CS */
+#else
+	return 0;
+#endif
+}
+
+/*
+ * Was this function jumped to at the end of another one that is probed for its
+ * return (a tail call)? Then its return address is the kernel's trampoline.
+ */
+static __always_inline int tail_called(struct pt_regs *ctx, struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	struct xol_area *area = mm ? mm->uprobes_state.xol_area : 0;
+	__u64 to = 0;
+
+	if (!area)
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	if (bpf_probe_read_user(&to, return_word(ctx) == 4 ? 4 : 8, (void *)ctx->sp))
+		return 0;
+#else
+	to = ctx->regs[30];
+#endif
+	return to == area->vaddr;
+}
+
+/* Takes the top frame off, as one whose return never comes. */
+static __always_inline void unwind_top(struct stack *s, enum cell_field cause)
+{
+	__u64 top = s->depth - 1;
+	struct frame *f = &s->frame[top & (STACK_FRAMES - 1)];
+	struct cell *c = cell_of_frame(f);
+
+	s->depth = top;
+	if (c) {
+		add(c, CELL_POPPED, 1);
+		add(c, cause, 1);
+	}
+}
+
+struct unwinding {
+	struct stack *stack;
+	__u64 below; /* frames whose sp lies below are dead */
+	enum cell_field cause;
+};
+
+static long unwind_step(__u32 i, struct unwinding *u)
+{
+	struct stack *s = u->stack;
+	__u64 depth = s->depth;
+
+	if (depth == 0 || depth > STACK_FRAMES)
+		return 1;
+	if (s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp >= u->below)
+		return 1;
+	unwind_top(s, u->cause);
+	return 0;
+}
+
+/* Takes off every frame whose stack pointer lies below `below`. */
+static __always_inline void unwind(struct stack *s, __u64 below, enum cell_field cause)
+{
+	struct unwinding u = { .stack = s, .below = below, .cause = cause };
+	__u64 depth = s->depth;
+
+	/* The loop costs a call: not on the way that every hit takes. */
+	if (depth == 0 || depth > STACK_FRAMES)
+		return;
+	if (s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp >= below)
+		return;
+	bpf_loop(STACK_FRAMES, unwind_step, &u, 0);
+}
+
+/* A hit of a timed probe: leaves a frame, or counts why it could not. */
+static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cookie)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
+	struct stack *s;
+	struct frame *f;
+	__u64 depth, sp = ctx->sp;
+
+	/* prepare_uretprobe() looks at the same number after this program. */
+	if (utask && utask->depth >= MAX_URETPROBE_DEPTH) {
+		add(c, CELL_MISSED_DEPTH, 1);
+		return;
+	}
+	s = bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s) {
+		add(c, CELL_MISSED_NO_SLOT, 1);
+		return;
+	}
+	unwind(s, sp, CELL_UNWOUND_JUMP);
+	depth = s->depth;
+#if defined(__TARGET_ARCH_x86)
+	/*
+	 * A frame at this very stack pointer is our caller's if it jumped here;
+	 * called, its return address would lie between. On arm64 a call pushes
+	 * nothing, and the kernel keeps such a frame too.
+	 */
+	if (depth && depth <= STACK_FRAMES && s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp == sp &&
+	    !tail_called(ctx, task)) {
+		unwind(s, sp + 1, CELL_UNWOUND_JUMP);
+		depth = s->depth;
+	}
+#endif
+	if (depth >= STACK_FRAMES) {
+		add(c, CELL_MISSED_NO_SLOT, 1);
+		return;
+	}
+	f = &s->frame[depth & (STACK_FRAMES - 1)];
+	f->cookie = cookie;
+	f->sp = sp;
+	s->depth = depth + 1;
+	add(c, CELL_PUSHED, 1);
+	f->start = bpf_ktime_get_ns(); /* last: our own time is not the function's */
+}
+
+/*
+ * A return: takes the frame of its hit off and gives its start, or 0 if there
+ * is none (the hit was not seen, or had found no slot).
+ */
+static __always_inline __u64 pop(struct pt_regs *ctx, struct cell *c, __u64 cookie)
+{
+	struct stack *s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+	struct frame *f;
+	__u64 depth, at;
+
+	if (!s)
+		return 0;
+	at = ctx->sp - return_word(ctx); /* where the stack pointer was at entry */
+	depth = s->depth;
+	if (depth == 0 || depth > STACK_FRAMES)
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	/* On i386 a function that returns a struct ends in ret $4. */
+	if (return_word(ctx) == 4 && s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp == at - 4)
+		at -= 4;
+#endif
+	unwind(s, at, CELL_UNWOUND_JUMP);
+	depth = s->depth;
+	if (depth == 0 || depth > STACK_FRAMES)
+		return 0;
+	f = &s->frame[(depth - 1) & (STACK_FRAMES - 1)];
+	if (f->cookie != cookie || f->sp != at)
+		return 0;
+	s->depth = depth - 1;
+	add(c, CELL_POPPED, 1);
+	return f->start;
+}
+
+#endif

@@ -1,0 +1,203 @@
+//go:build ignore
+
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * The kernel side of uprobetop.
+ *
+ * Hot path: `enter` runs at every hit of every probe, `leave` at every return
+ * of a timed one. They only add to this CPU's cell and histogram. All additions
+ * are atomic: these programs can be preempted, and another thread can then run
+ * the same probe on the same CPU (Linux >= 6.0).
+ *
+ * Cold path: `flush`, run by user space at every tick, writes what changed
+ * into the ring buffer `records`. Nothing else writes there.
+ *
+ * Hooks: exec and exit end the calls that a thread was in; fork carries the
+ * filter on to children.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "kernel.h"
+#include "layout.h"
+
+char __license[] SEC("license") = "Dual BSD/GPL";
+
+/* Set before loading. */
+volatile const __u32 max_probes = 1024; /* slots: cells has max_probes a CPU */
+volatile const __u32 max_timed = 256;   /* histograms: hists has max_timed a CPU */
+volatile const __u32 cpus = 1;          /* possible CPUs */
+volatile const __u32 filtered = 0;      /* only processes in `admitted` count */
+volatile const __u32 follow = 0;        /* and those that they start */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct probe_switch);
+} switches SEC(".maps");
+
+/* Index: cpu * max_probes + slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct cell);
+} cells SEC(".maps");
+
+/* Index: cpu * max_timed + probe_switch.hist. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, struct hist);
+} hists SEC(".maps");
+
+/* Processes whose hits count, if `filtered`; the value says nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u8);
+} admitted SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+/* Only to have these types in the BTF, from which the Go side gets them. */
+const struct record *unused_record __attribute__((unused));
+const enum record_kind *unused_record_kind __attribute__((unused));
+const enum cell_field *unused_cell_field __attribute__((unused));
+const enum switch_flags *unused_switch_flags __attribute__((unused));
+
+static __always_inline void add(struct cell *c, enum cell_field field, __u64 n)
+{
+	__sync_fetch_and_add(&c->value[field], n);
+}
+
+static __always_inline struct cell *cell_of(__u32 slot)
+{
+	__u32 i = bpf_get_smp_processor_id() * max_probes + slot;
+
+	if (slot >= max_probes)
+		return 0;
+	return bpf_map_lookup_elem(&cells, &i);
+}
+
+/* The switch of a cookie's slot, unless the slot has another probe now. */
+static __always_inline struct probe_switch *switch_of(__u64 cookie)
+{
+	__u32 slot = cookie;
+	struct probe_switch *sw = bpf_map_lookup_elem(&switches, &slot);
+
+	return sw && sw->cookie == cookie ? sw : 0;
+}
+
+static __always_inline struct cell *cell_of_frame(struct frame *f)
+{
+	return switch_of(f->cookie) ? cell_of(f->cookie) : 0;
+}
+
+static __always_inline int admits(__u32 tgid)
+{
+	return !filtered || bpf_map_lookup_elem(&admitted, &tgid) != 0;
+}
+
+#include "pairing.h"
+
+#include "hist.h"
+
+#include "flush.h"
+
+SEC("uprobe.multi")
+int enter(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct probe_switch *sw = switch_of(cookie);
+	struct cell *c;
+
+	if (!sw || !(sw->flags & SWITCH_ON))
+		return 0;
+	c = cell_of(cookie);
+	if (!c)
+		return 0;
+	if (!admits(bpf_get_current_pid_tgid() >> 32)) {
+		add(c, CELL_FILTERED, 1);
+		return 0;
+	}
+	add(c, CELL_HITS, 1);
+	if (sw->flags & SWITCH_TIMED)
+		push(ctx, c, cookie);
+	return 0; /* 1 would take the breakpoint out of this process */
+}
+
+SEC("uretprobe.multi")
+int leave(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(); /* first: our own time is not the function's */
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct probe_switch *sw = switch_of(cookie);
+	struct cell *c;
+	__u64 start;
+
+	/* A probe that is switched off still ends the calls it began. */
+	if (!sw || !admits(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	c = cell_of(cookie);
+	if (!c)
+		return 0;
+	start = pop(ctx, c, cookie);
+	if (!start) {
+		add(c, CELL_ORPHANS, 1);
+		return 0;
+	}
+	/* Clocks of two CPUs may differ by a little: no latency is below 0. */
+	record_latency(sw->hist, c, now > start ? now - start : 0);
+	add(c, CELL_RETURNED, 1);
+	return 0;
+}
+
+/* Ends every call that this thread is in. */
+static __always_inline int end_calls(enum cell_field cause)
+{
+	struct stack *s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+
+	if (s)
+		unwind(s, ~0ULL, cause);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(__u64 *ctx)
+{
+	return end_calls(CELL_UNWOUND_EXEC);
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(__u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid = task->tgid;
+
+	end_calls(CELL_UNWOUND_EXIT);
+	/* The last thread takes the process off the list: its number may come again. */
+	if (filtered && task->signal->live.counter == 0)
+		bpf_map_delete_elem(&admitted, &tgid);
+	return 0;
+}
+
+/* args: struct task_struct *parent, struct task_struct *child */
+SEC("tp_btf/sched_process_fork")
+int on_fork(__u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0];
+	struct task_struct *child = (void *)ctx[1];
+	__u32 from = parent->tgid, to = child->tgid;
+	__u8 yes = 1;
+
+	if (follow && from != to && bpf_map_lookup_elem(&admitted, &from))
+		bpf_map_update_elem(&admitted, &to, &yes, BPF_ANY);
+	return 0;
+}
