@@ -1,0 +1,305 @@
+package probes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+
+	"uprobetop/bpf"
+)
+
+// Tick is how often the numbers are collected unless something else is said.
+const Tick = 250 * time.Millisecond
+
+// flushBudget is the work of one run of the flush. A run cannot be interrupted
+// on kernels without preemption, so it has to be shorter than what a latency
+// sensitive thread on its CPU would notice; the last slot begun comes on top.
+const flushBudget = 500 * time.Microsecond
+
+// Config says what a collector is for. Its zero value counts every process.
+type Config struct {
+	Filter Filter
+	// MaxProbes and RingBytes replace the defaults of bpf.DefaultOptions.
+	MaxProbes int
+	RingBytes int
+	// Ended tells that the target has ended; nil if it never does.
+	Ended func() bool
+}
+
+// Collector owns everything that is in the kernel: programs, maps and links.
+// They go when it is closed, or when the process ends in whatever way. Its
+// methods may be called from several goroutines.
+type Collector struct {
+	objs   *bpf.Objects
+	tier   attacher
+	reader *ringbuf.Reader
+	host   Host
+	config Config
+
+	latest atomic.Pointer[Snapshot]
+
+	tick    sync.Mutex // one flush at a time; guards decoder and last
+	decoder *decoder
+	last    *Snapshot
+	lastAt  uint64 // decoder.at of last
+
+	mu       sync.Mutex // guards what follows
+	probes   []*probe   // in order of ID
+	nextID   ID
+	slots    slots     // of all probes
+	timed    slots     // of histograms
+	started  time.Time // when the first probe stood; before, when there was a collector
+	standing bool      // the first probe stands
+	retired  []*probe  // whose links are closed: their slots can be used again
+	final    bool
+
+	closing sync.WaitGroup // links
+}
+
+// New loads the programs. Nothing is probed yet.
+func New(c Config) (*Collector, error) {
+	if err := bpf.HaveUprobeMulti(); err != nil {
+		return nil, loadError(err)
+	}
+	possible, err := bpf.PossibleCPUs()
+	if err != nil {
+		return nil, err
+	}
+	o := bpf.DefaultOptions(possible)
+	if c.MaxProbes != 0 {
+		o.MaxProbes = c.MaxProbes
+	}
+	if c.RingBytes != 0 {
+		o.RingBytes = c.RingBytes
+	}
+	o.Filtered, o.Follow = len(c.Filter.PIDs) > 0, c.Filter.Follow
+	objs, err := bpf.Load(o)
+	if err != nil {
+		return nil, loadError(err)
+	}
+	reader, err := ringbuf.NewReader(objs.Records)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the ring buffer cannot be read: %w", err), objs.Close())
+	}
+	col := &Collector{
+		objs: objs, reader: reader, host: ThisHost(), config: c, decoder: newDecoder(),
+		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
+	}
+	for _, pid := range c.Filter.PIDs {
+		if err := objs.Admit(pid); err != nil {
+			return nil, errors.Join(err, col.Close())
+		}
+	}
+	col.tier = multi{pid: kernelFilter(c.Filter)}
+	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), Filter: c.Filter}
+	col.latest.Store(col.last)
+	return col, nil
+}
+
+// loadError says what a user can do about programs that do not load.
+func loadError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return &sentence{"probing needs root or CAP_BPF and CAP_PERFMON: run sudo uprobetop", err}
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return &sentence{"this kernel has no uprobe_multi links: Linux 6.6 or newer is needed", err}
+	}
+	return err
+}
+
+// sentence is an error as a user should read it; what the kernel said is its
+// cause.
+type sentence struct {
+	text  string
+	cause error
+}
+
+func (s *sentence) Error() string { return s.text }
+func (s *sentence) Unwrap() error { return s.cause }
+
+// kernelFilter is the process that the kernel can be told to probe alone, so
+// that nobody else pays for the breakpoints; 0 if it has to be all of them.
+func kernelFilter(f Filter) int {
+	if len(f.PIDs) == 1 && !f.Follow && bpf.ProcessFilter() {
+		return f.PIDs[0]
+	}
+	return 0
+}
+
+// Snapshot is the newest one; never nil.
+func (c *Collector) Snapshot() *Snapshot { return c.latest.Load() }
+
+// Check finds what speaks against a request.
+func (c *Collector) Check(r Request) Finding { return Check(r) }
+
+// Run ticks until ctx ends, and calls each with every
+// snapshot (nil: nobody). It runs on a thread of its own at low priority: what
+// is measured goes first.
+func (c *Collector) Run(ctx context.Context, interval time.Duration, each func(*Snapshot)) error {
+	runtime.LockOSThread() // not unlocked: the thread ends with its priority
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 10)
+	t := time.NewTicker(interval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		s, err := c.Collect()
+		if err != nil {
+			return err
+		}
+		if each != nil {
+			each(s)
+		}
+	}
+}
+
+func (c *Collector) ended() bool { return c.config.Ended != nil && c.config.Ended() }
+
+// Collect takes a snapshot now.
+func (c *Collector) Collect() (*Snapshot, error) {
+	c.tick.Lock()
+	defer c.tick.Unlock()
+	c.mu.Lock()
+	retired := c.retired
+	c.retired = nil
+	c.mu.Unlock()
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	s := c.snapshot()
+	c.last, c.lastAt = s, c.decoder.at
+	c.reuse(retired)
+	c.latest.Store(s)
+	return s, nil
+}
+
+// flush has the kernel write what changed, run by run, and reads it after each
+// run: the ring holds one run's records and cannot overflow for long.
+func (c *Collector) flush() error {
+	c.mu.Lock()
+	last := c.slots.used
+	c.mu.Unlock()
+	var next, stuck int
+	for {
+		f, err := c.objs.Flush(next, last, flushBudget)
+		if err != nil {
+			return err
+		}
+		done, err := c.drain()
+		if err != nil {
+			return err
+		}
+		if done {
+			return nil
+		}
+		if f.Next > next {
+			stuck = 0
+		} else if stuck++; stuck > maxStuck {
+			return errors.New("the ring buffer is too small for the records of one probe")
+		}
+		next = f.Next
+	}
+}
+
+// maxStuck runs without finishing a slot end the flush: a slot's records may
+// need several turns of a very small ring, but not that many.
+const maxStuck = 1000
+
+// drain reads the ring empty and tells whether the tick's end was in it.
+func (c *Collector) drain() (done bool, err error) {
+	var raw ringbuf.Record
+	var r bpf.Record
+	c.reader.SetDeadline(time.Unix(0, 1)) // past: what is there, no waiting
+	for {
+		err := c.reader.ReadInto(&raw)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return done, nil
+		}
+		if err != nil {
+			return done, fmt.Errorf("the ring buffer cannot be read: %w", err)
+		}
+		if err := parseRecord(raw.RawSample, &r); err != nil {
+			return done, err
+		}
+		tick, err := c.decoder.apply(&r)
+		if err != nil {
+			return done, err
+		}
+		done = done || tick
+	}
+}
+
+// snapshot makes an immutable copy of all the numbers.
+func (c *Collector) snapshot() *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	s := &Snapshot{
+		Seq: c.last.Seq + 1, At: now, Elapsed: now.Sub(c.started),
+		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
+		Lost: Lost{Cells: c.decoder.lost}, Gone: c.ended(), Final: c.final,
+	}
+	s.Interval = s.Elapsed
+	if c.lastAt != 0 {
+		s.Interval = time.Duration(c.decoder.at - c.lastAt)
+	}
+	for _, p := range c.probes {
+		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
+		if s.Gone && (st.State == Attached || st.State == Placing) {
+			st.State, st.Note = Gone, "the target has ended"
+		}
+		n := c.decoder.probes[p.cookie]
+		if n == nil {
+			n = &numbers{}
+		}
+		n.fill(&st, c.objs.CPUs, c.online)
+		st.rates(c.last.Find(p.ID), s.Interval)
+		s.Probes = append(s.Probes, st)
+	}
+	return s
+}
+
+func (c *Collector) online(cpu int) bool {
+	_, found := slices.BinarySearch(c.host.CPUs, cpu)
+	return found
+}
+
+// Finish stops every probe, waits until all breakpoints are away and no program
+// runs any more, and takes the last snapshot: its books are final. The probes
+// keep the state that they had.
+func (c *Collector) Finish() (*Snapshot, error) {
+	c.mu.Lock()
+	c.final = true
+	for _, p := range c.probes {
+		c.halt(p)
+	}
+	c.mu.Unlock()
+	c.closing.Wait()
+	return c.Collect()
+}
+
+// Close takes every probe away, and everything else out of the kernel.
+func (c *Collector) Close() error {
+	c.mu.Lock()
+	for _, p := range c.probes {
+		c.halt(p)
+	}
+	c.mu.Unlock()
+	c.closing.Wait()
+	c.tick.Lock() // a flush may be under way
+	defer c.tick.Unlock()
+	return errors.Join(c.reader.Close(), c.objs.Close())
+}

@@ -1,0 +1,111 @@
+package probes
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"uprobetop/bpf"
+	"uprobetop/probes/hist"
+)
+
+// recordBytes is the size of struct record.
+const recordBytes = 24 + 8*16
+
+// parseRecord reads one record as it came from the ring buffer.
+func parseRecord(raw []byte, r *bpf.Record) error {
+	if len(raw) < recordBytes {
+		return fmt.Errorf("a record of %d bytes is too short, %d are expected", len(raw), recordBytes)
+	}
+	e := binary.NativeEndian
+	r.Kind, r.Index = e.Uint32(raw), e.Uint32(raw[4:])
+	r.Cookie, r.At = e.Uint64(raw[8:]), e.Uint64(raw[16:])
+	for i := range r.Value {
+		r.Value[i] = e.Uint64(raw[24+8*i:])
+	}
+	return nil
+}
+
+// numbers are the cumulative numbers of one probe, as far as records told.
+type numbers struct {
+	cells  map[uint32]*[bpf.Fields]uint64 // by CPU
+	counts [hist.Buckets]uint64
+}
+
+// decoder turns records into numbers. It is the only reader of records.
+type decoder struct {
+	probes map[uint64]*numbers // by cookie
+	at     uint64              // CLOCK_MONOTONIC of the last tick, ns
+	lost   uint64              // records that did not fit and were sent again
+}
+
+func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
+
+// apply takes one record and tells whether it ended a tick. A record that makes
+// no sense is an error and changes nothing.
+func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
+	switch r.Kind {
+	case bpf.RecordCell:
+		n := d.numbers(r.Cookie)
+		c := n.cells[r.Index]
+		if c == nil {
+			c = new([bpf.Fields]uint64)
+			n.cells[r.Index] = c
+		}
+		*c = r.Value
+	case bpf.RecordGroup:
+		if r.Index >= hist.Groups {
+			return false, fmt.Errorf("a record of histogram group %d, of %d", r.Index, hist.Groups)
+		}
+		copy(d.numbers(r.Cookie).counts[r.Index*hist.SubBuckets:], r.Value[:])
+	case bpf.RecordTick:
+		d.at, d.lost = r.At, r.Value[0]
+		return true, nil
+	default:
+		return false, fmt.Errorf("a record of unknown kind %d", r.Kind)
+	}
+	return false, nil
+}
+
+func (d *decoder) numbers(cookie uint64) *numbers {
+	n := d.probes[cookie]
+	if n == nil {
+		n = &numbers{cells: map[uint32]*[bpf.Fields]uint64{}}
+		d.probes[cookie] = n
+	}
+	return n
+}
+
+// forget drops a probe's numbers.
+func (d *decoder) forget(cookie uint64) { delete(d.probes, cookie) }
+
+// fill writes a probe's numbers into s, all of them new memory. A CPU is listed
+// if it is online or has ever counted.
+func (n *numbers) fill(s *Stats, cpus int, online func(cpu int) bool) {
+	var sum [bpf.Fields]uint64
+	var minNot, maxNs uint64
+	for cpu := range cpus {
+		c := n.cells[uint32(cpu)]
+		if c == nil {
+			if online(cpu) {
+				s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu})
+			}
+			continue
+		}
+		s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu, Hits: c[bpf.Hits]})
+		for i, v := range c {
+			sum[i] += v
+		}
+		maxNs = max(maxNs, c[bpf.MaxNs])
+		minNot = max(minNot, c[bpf.MinNsNot])
+	}
+	s.Hits, s.Filtered = sum[bpf.Hits], sum[bpf.Filtered]
+	if s.Kind != Return {
+		return
+	}
+	s.Returned, s.Orphans = sum[bpf.Returned], sum[bpf.Orphans]
+	s.InFlight = int64(sum[bpf.Pushed] - sum[bpf.Popped])
+	s.Unwound = Unwound{Jump: sum[bpf.UnwoundJump], Exec: sum[bpf.UnwoundExec], Exit: sum[bpf.UnwoundExit]}
+	s.Missed = Missed{Depth: sum[bpf.MissedDepth], NoSlot: sum[bpf.MissedNoSlot]}
+	s.Latency = &hist.Histogram{Counts: n.counts, Sum: sum[bpf.SumNs], Min: ^minNot, Max: maxNs}
+	s.Latency.Settle()
+}

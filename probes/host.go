@@ -1,0 +1,51 @@
+package probes
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is what the numbers were measured on.
+type Host struct {
+	Kernel string // release, as uname -r says it
+	CPUs   []int  // online, ascending
+}
+
+// ThisHost asks the running kernel.
+func ThisHost() Host {
+	var h Host
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		h.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	list, _ := os.ReadFile("/sys/devices/system/cpu/online")
+	h.CPUs = parseCPUs(string(list))
+	if len(h.CPUs) == 0 {
+		h.CPUs = []int{0}
+	}
+	return h
+}
+
+// parseCPUs reads the kernel's list format: 0-3,8,10-11.
+func parseCPUs(list string) (cpus []int) {
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		from, to, ranged := strings.Cut(part, "-")
+		first, err := strconv.Atoi(from)
+		if err != nil {
+			continue
+		}
+		last := first
+		if ranged {
+			if last, err = strconv.Atoi(to); err != nil {
+				continue
+			}
+		}
+		for cpu := first; cpu <= last; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
+}

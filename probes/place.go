@@ -1,0 +1,271 @@
+package probes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"uprobetop/symbols"
+)
+
+// probe is a Probe with what the collector has to know of it.
+type probe struct {
+	Probe
+	state  State
+	note   string
+	cookie uint64 // 0: it was never to be placed
+	slot   int
+	hist   int        // -1: no histogram
+	link   *placement // nil: it has none, or none any more
+	gone   bool       // its row was taken away
+}
+
+// placement is the links that one call of the attach tier made, for one probe or
+// many. They close when the last of these is taken away.
+type placement struct {
+	enter, leave io.Closer
+	probes       []*probe
+	inUse        int
+}
+
+// slots hands out the numbers 0…n-1: those never used first, then the one that
+// has been free for the longest time.
+type slots struct {
+	n, used int
+	free    []int
+}
+
+func (s *slots) take() (i int, fresh, ok bool) {
+	if s.used < s.n {
+		s.used++
+		return s.used - 1, true, true
+	}
+	if len(s.free) == 0 {
+		return 0, false, false
+	}
+	i = s.free[0]
+	s.free = s.free[1:]
+	return i, false, true
+}
+
+func (s *slots) give(i int) { s.free = append(s.free, i) }
+
+// Place puts probes on functions and blocks while the kernel works, which can
+// take seconds where a process that maps the file is busy with its memory map.
+// A probe that is refused or failed is in the snapshots with its State and Note;
+// the others stand. The error is nil unless nothing could be asked at all.
+func (c *Collector) Place(ctx context.Context, requests ...Request) error {
+	byFile := map[*symbols.File][]*probe{}
+	var files []*symbols.File
+	for _, r := range requests {
+		p, err := c.enlist(r)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		if byFile[r.File] == nil {
+			files = append(files, r.File)
+		}
+		byFile[r.File] = append(byFile[r.File], p)
+	}
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.placeAll(f, byFile[f])
+	}
+	return nil
+}
+
+// enlist gives a request its ID and slots. The result is nil if there is nothing
+// to place: it is refused, and listed as such.
+func (c *Collector) enlist(r Request) (*probe, error) {
+	finding := Check(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &probe{Probe: Probe{ID: c.nextID, Kind: r.Kind, File: r.File, Function: r.Function}, slot: -1, hist: -1}
+	if finding.Verdict == Refuses || finding.Verdict == Asks && !r.Accepted {
+		p.state, p.note = Refused, finding.String()
+		c.list(p)
+		return nil, nil
+	}
+	if err := c.reserve(p); err != nil {
+		return nil, err
+	}
+	c.list(p)
+	return p, nil
+}
+
+// reserve finds slots for a probe and makes them its own, switched off.
+func (c *Collector) reserve(p *probe) error {
+	slot, fresh, ok := c.slots.take()
+	if !ok {
+		return fmt.Errorf("there is room for %d probes: take some away, or start with a larger --max-probes", c.slots.n)
+	}
+	hist, freshHist := -1, true
+	if p.Kind == Return {
+		if hist, freshHist, ok = c.timed.take(); !ok {
+			c.slots.give(slot)
+			return fmt.Errorf("there is room for %d return probes: take some away", c.timed.n)
+		}
+	}
+	p.slot, p.hist = slot, hist
+	p.cookie = uint64(p.ID+1)<<32 | uint64(slot) // never used before
+	var err error
+	if !fresh || !freshHist {
+		err = c.objs.Zero(slot, hist)
+	}
+	return errors.Join(err, c.objs.Switch(p.cookie, false, p.Kind == Return, hist))
+}
+
+func (c *Collector) list(p *probe) {
+	c.nextID++
+	c.probes = append(c.probes, p)
+}
+
+// placeAll places probes of one file by one link; where the kernel refuses, it
+// halves until the points that it refuses stand alone.
+func (c *Collector) placeAll(f *symbols.File, ps []*probe) {
+	l, err := c.attach(f, ps)
+	if err != nil && len(ps) > 1 {
+		c.placeAll(f, ps[:len(ps)/2])
+		c.placeAll(f, ps[len(ps)/2:])
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		ps[0].state, ps[0].note = Failed, err.Error()
+		c.retired = append(c.retired, ps[0])
+		return
+	}
+	if !c.standing {
+		c.standing, c.started = true, time.Now()
+	}
+	for _, p := range ps {
+		p.link = l
+		if p.state != Placing || c.final { // it was stopped while the kernel worked
+			c.halt(p)
+			continue
+		}
+		p.state = Attached
+		if err := c.objs.Switch(p.cookie, true, p.Kind == Return, p.hist); err != nil {
+			p.state, p.note = Failed, err.Error()
+			c.halt(p)
+		}
+	}
+}
+
+// attach makes the links: returns before entries, so that no counted hit is
+// without its return.
+func (c *Collector) attach(f *symbols.File, ps []*probe) (*placement, error) {
+	var all, timed []point
+	for _, p := range ps {
+		pt := point{offset: p.Function.Offset, cookie: p.cookie}
+		all = append(all, pt)
+		if p.Kind == Return {
+			timed = append(timed, pt)
+		}
+	}
+	l := &placement{probes: ps, inUse: len(ps)}
+	var err error
+	if len(timed) > 0 {
+		if l.leave, err = c.tier.attach(c.objs.Leave, true, f, timed); err != nil {
+			return nil, err
+		}
+	}
+	if l.enter, err = c.tier.attach(c.objs.Enter, false, f, all); err != nil {
+		if l.leave != nil {
+			err = errors.Join(err, l.leave.Close())
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+// close takes the breakpoints away: entries first, so that the returns of
+// calls just begun are still seen. It waits for programs that are running.
+func (l *placement) close() error {
+	err := l.enter.Close()
+	if l.leave != nil {
+		err = errors.Join(err, l.leave.Close())
+	}
+	return err
+}
+
+// Stop ends the counting of a probe at once and takes its breakpoint away in
+// the background. Its numbers stay in the snapshots.
+func (c *Collector) Stop(id ID) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.find(id)
+	if p == nil {
+		return fmt.Errorf("there is no probe %d", id)
+	}
+	if p.state == Attached || p.state == Placing {
+		p.state = Stopped
+	}
+	c.halt(p)
+	return nil
+}
+
+// Remove stops a probe and drops its row from the snapshots.
+func (c *Collector) Remove(id ID) error {
+	if err := c.Stop(id); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.find(id).gone = true
+	c.probes = slices.DeleteFunc(c.probes, func(p *probe) bool { return p.gone })
+	return nil
+}
+
+func (c *Collector) find(id ID) *probe {
+	i := slices.IndexFunc(c.probes, func(p *probe) bool { return p.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.probes[i]
+}
+
+// halt switches a probe off and closes its links if no other probe uses them.
+// c.mu is held. What cannot be closed here ends with the process.
+func (c *Collector) halt(p *probe) {
+	l := p.link
+	if l == nil {
+		return
+	}
+	p.link = nil
+	_ = c.objs.Switch(p.cookie, false, p.Kind == Return, p.hist)
+	if l.inUse--; l.inUse > 0 {
+		return
+	}
+	c.closing.Go(func() {
+		_ = l.close()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.retired = append(c.retired, l.probes...)
+	})
+}
+
+// reuse frees the slots of probes whose links had been closed before a flush sent
+// the last of their numbers; c.tick is held.
+func (c *Collector) reuse(retired []*probe) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range retired {
+		c.slots.give(p.slot)
+		if p.hist >= 0 {
+			c.timed.give(p.hist)
+		}
+		if p.gone {
+			c.decoder.forget(p.cookie)
+		}
+	}
+}

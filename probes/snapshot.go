@@ -1,0 +1,170 @@
+package probes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"uprobetop/probes/hist"
+	"uprobetop/symbols"
+)
+
+// Kind is what a probe measures.
+type Kind uint8
+
+const (
+	// Entry is a uprobe: it counts hits.
+	Entry Kind = iota
+	// Return is a uprobe and a uretprobe: it counts hits and times calls.
+	Return
+)
+
+func (k Kind) String() string { return [...]string{"uprobe", "uretprobe"}[k] }
+
+// State is where a probe is in its life.
+type State uint8
+
+const (
+	Placing  State = iota // the kernel is being asked
+	Attached              // hits are counted
+	Stopped               // taken away; its numbers stay
+	Refused               // not asked for, because it would do harm
+	Failed                // asked for, and the kernel said no
+	Gone                  // the target has ended; the numbers stay
+)
+
+func (s State) String() string {
+	return [...]string{"placing", "attached", "stopped", "refused", "failed", "gone"}[s]
+}
+
+// ID identifies a probe for as long as the collector lives: it is never used
+// for another one.
+type ID uint64
+
+// Probe is what does not change about one function being measured.
+type Probe struct {
+	ID       ID
+	Kind     Kind
+	File     *symbols.File
+	Function *symbols.Function
+}
+
+// Snapshot is an immutable copy of all the numbers at one instant. Counts are
+// since the probe was placed.
+type Snapshot struct {
+	Seq      uint64        // 1 for the first tick; 0 before it
+	At       time.Time     // wall clock at the end of the tick
+	Elapsed  time.Duration // since the collector started
+	Interval time.Duration // since the snapshot before
+	Kernel   string        // release
+	CPUs     int           // online CPUs of the host
+	Method   string        // how probes are attached: uprobe_multi
+	Gone     bool          // the target has ended
+	Final    bool          // the last one: every probe is taken away
+	Filter   Filter
+	Probes   []Stats // in order of ID
+	Lost     Lost
+}
+
+// Filter says whose hits are counted.
+type Filter struct {
+	PIDs   []int // none: every process's
+	Follow bool  // and the processes that those start
+}
+
+// Lost counts the records that did not fit into a ring buffer. A lost cell is
+// sent again by the next flush: it delays a number and changes none.
+type Lost struct{ Cells, Calls uint64 }
+
+// CPUStats is one CPU's share of a probe's hits.
+type CPUStats struct {
+	CPU  int
+	Hits uint64
+	Rate float64 // hits/s over the snapshot's interval
+}
+
+// Stats is one probe in one snapshot. For an Entry probe the terms of the
+// ledger below Hits are not measured, and Latency is nil.
+type Stats struct {
+	*Probe
+	State State
+	Note  string // one sentence: why refused, why failed
+
+	Hits   uint64
+	Rate   float64 // hits/s over the snapshot's interval
+	PerCPU []CPUStats
+
+	// The ledger: at rest Hits = Returned + InFlight + Unwound + Missed.Depth
+	// + Missed.NoSlot. Each term is counted by itself.
+	Returned uint64
+	InFlight int64 // a gauge
+	Unwound  Unwound
+	Missed   Missed
+
+	Orphans  uint64 // returns whose hit was not seen
+	Filtered uint64 // hits of processes that the filter leaves out
+
+	Latency *hist.Histogram
+	Load    float64 // Σ latency ÷ time over the snapshot's interval
+}
+
+// Unwound counts calls whose return can never come, by cause.
+type Unwound struct{ Jump, Exec, Exit uint64 }
+
+// Total is the sum over the causes.
+func (u Unwound) Total() uint64 { return u.Jump + u.Exec + u.Exit }
+
+// Missed counts hits whose return the kernel or the in-flight store could not
+// follow: Depth because the thread had 64 returns pending, NoSlot because no
+// frame could be had.
+type Missed struct{ Depth, NoSlot uint64 }
+
+// Total is the sum over the causes.
+func (m Missed) Total() uint64 { return m.Depth + m.NoSlot }
+
+// Balance is Hits less every other term of the ledger: 0 when the books
+// balance. While calls are being made it may be off by the few that the flush
+// caught between two additions.
+func (s *Stats) Balance() int64 {
+	return int64(s.Hits) - int64(s.Returned) - s.InFlight - int64(s.Unwound.Total()) - int64(s.Missed.Total())
+}
+
+// Find returns a probe's numbers, or nil.
+func (s *Snapshot) Find(id ID) *Stats {
+	i, found := slices.BinarySearchFunc(s.Probes, id, func(st Stats, id ID) int { return cmp.Compare(st.ID, id) })
+	if !found {
+		return nil
+	}
+	return &s.Probes[i]
+}
+
+// rates fills in what is per second, from the state an interval before (nil:
+// nothing had been counted).
+func (s *Stats) rates(before *Stats, interval time.Duration) {
+	if before == nil {
+		before = &Stats{}
+	}
+	seconds := interval.Seconds()
+	if seconds <= 0 {
+		return
+	}
+	s.Rate = float64(s.Hits-before.Hits) / seconds
+	old := before.PerCPU
+	for i := range s.PerCPU {
+		p := &s.PerCPU[i]
+		for len(old) > 0 && old[0].CPU < p.CPU {
+			old = old[1:]
+		}
+		p.Rate = float64(p.Hits) / seconds
+		if len(old) > 0 && old[0].CPU == p.CPU {
+			p.Rate = float64(p.Hits-old[0].Hits) / seconds
+		}
+	}
+	if s.Latency != nil {
+		sum := s.Latency.Sum
+		if before.Latency != nil {
+			sum -= before.Latency.Sum
+		}
+		s.Load = float64(sum) / (seconds * 1e9)
+	}
+}
