@@ -19,8 +19,9 @@ const (
 )
 
 // Check finds what speaks against a request. It reads a few bytes of the file
-// and asks the kernel nothing.
-func Check(r Request) Finding {
+// and asks the kernel nothing. unwinds is a file of the target that uses
+// exceptions, if there is one.
+func Check(r Request, unwinds string) Finding {
 	name := r.Function.Demangled()
 	if r.Function.Indirect {
 		return Finding{
@@ -50,10 +51,13 @@ func Check(r Request) Finding {
 			Way:     "count entries, without -r",
 		}
 	}
-	if r.Kind == Return && r.File.Unwinds {
+	if r.File.Unwinds {
+		unwinds = r.File.Path
+	}
+	if r.Kind == Return && unwinds != "" {
 		return Finding{
 			Verdict: Asks,
-			Reason:  r.File.Path + " uses exceptions, and one that passes through a function with a return probe ends the process",
+			Reason:  symbols.Printable(unwinds) + " uses exceptions, and one that passes through a function with a return probe ends the process",
 			Way:     "-y places it all the same, without -r entries are counted",
 		}
 	}

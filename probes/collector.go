@@ -32,6 +32,8 @@ type Config struct {
 	// MaxProbes and RingBytes replace the defaults of bpf.DefaultOptions.
 	MaxProbes int
 	RingBytes int
+	// Unwinds is a file of the target that uses exceptions; see Check.
+	Unwinds string
 	// Ended tells that the target has ended; nil if it never does.
 	Ended func() bool
 }
@@ -71,6 +73,10 @@ func New(c Config) (*Collector, error) {
 	if err := bpf.HaveUprobeMulti(); err != nil {
 		return nil, loadError(err)
 	}
+	return newCollector(c, bpf.UprobeMulti, multi{pid: kernelFilter(c.Filter)})
+}
+
+func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error) {
 	possible, err := bpf.PossibleCPUs()
 	if err != nil {
 		return nil, err
@@ -82,6 +88,7 @@ func New(c Config) (*Collector, error) {
 	if c.RingBytes != 0 {
 		o.RingBytes = c.RingBytes
 	}
+	o.Method = method
 	o.Filtered, o.Follow = len(c.Filter.PIDs) > 0, c.Filter.Follow
 	objs, err := bpf.Load(o)
 	if err != nil {
@@ -92,7 +99,7 @@ func New(c Config) (*Collector, error) {
 		return nil, errors.Join(fmt.Errorf("the ring buffer cannot be read: %w", err), objs.Close())
 	}
 	col := &Collector{
-		objs: objs, reader: reader, host: ThisHost(), config: c, decoder: newDecoder(),
+		objs: objs, tier: tier, reader: reader, host: ThisHost(), config: c, decoder: newDecoder(),
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
 	}
 	for _, pid := range c.Filter.PIDs {
@@ -100,7 +107,6 @@ func New(c Config) (*Collector, error) {
 			return nil, errors.Join(err, col.Close())
 		}
 	}
-	col.tier = multi{pid: kernelFilter(c.Filter)}
 	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), Filter: c.Filter}
 	col.latest.Store(col.last)
 	return col, nil
@@ -140,7 +146,7 @@ func kernelFilter(f Filter) int {
 func (c *Collector) Snapshot() *Snapshot { return c.latest.Load() }
 
 // Check finds what speaks against a request.
-func (c *Collector) Check(r Request) Finding { return Check(r) }
+func (c *Collector) Check(r Request) Finding { return Check(r, c.config.Unwinds) }
 
 // Run ticks until ctx ends, and calls each with every
 // snapshot (nil: nobody). It runs on a thread of its own at low priority: what
@@ -260,6 +266,9 @@ func (c *Collector) snapshot() *Snapshot {
 		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
 		if s.Gone && (st.State == Attached || st.State == Placing) {
 			st.State, st.Note = Gone, "the target has ended"
+		}
+		if !p.placed.IsZero() {
+			st.Placed = p.placed.Sub(c.started)
 		}
 		n := c.decoder.probes[p.cookie]
 		if n == nil {

@@ -16,6 +16,7 @@ type probe struct {
 	Probe
 	state  State
 	note   string
+	placed time.Time
 	cookie uint64 // 0: it was never to be placed
 	slot   int
 	hist   int        // -1: no histogram
@@ -85,7 +86,7 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 // enlist gives a request its ID and slots. The result is nil if there is nothing
 // to place: it is refused, and listed as such.
 func (c *Collector) enlist(r Request) (*probe, error) {
-	finding := Check(r)
+	finding := c.Check(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := &probe{Probe: Probe{ID: c.nextID, Kind: r.Kind, File: r.File, Function: r.Function}, slot: -1, hist: -1}
@@ -144,8 +145,9 @@ func (c *Collector) placeAll(f *symbols.File, ps []*probe) {
 		c.retired = append(c.retired, ps[0])
 		return
 	}
+	now := time.Now()
 	if !c.standing {
-		c.standing, c.started = true, time.Now()
+		c.standing, c.started = true, now
 	}
 	for _, p := range ps {
 		p.link = l
@@ -153,7 +155,7 @@ func (c *Collector) placeAll(f *symbols.File, ps []*probe) {
 			c.halt(p)
 			continue
 		}
-		p.state = Attached
+		p.state, p.placed = Attached, now
 		if err := c.objs.Switch(p.cookie, true, p.Kind == Return, p.hist); err != nil {
 			p.state, p.note = Failed, err.Error()
 			c.halt(p)

@@ -87,8 +87,9 @@ type CPUStats struct {
 // ledger below Hits are not measured, and Latency is nil.
 type Stats struct {
 	*Probe
-	State State
-	Note  string // one sentence: why refused, why failed
+	State  State
+	Note   string        // one sentence: why refused, why failed
+	Placed time.Duration // Snapshot.Elapsed at which it was attached
 
 	Hits   uint64
 	Rate   float64 // hits/s over the snapshot's interval

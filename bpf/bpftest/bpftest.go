@@ -1,0 +1,80 @@
+// Package bpftest is what the tests share that put real probes on real
+// programs.
+package bpftest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Main runs the tests of a package one at a time with those of every other
+// package that calls it: they share two CPUs and one kernel. Call it in TestMain
+// and exit with its result.
+func Main(m *testing.M) int {
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "uprobetop-test.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		defer lock.Close()
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tests run beside those of other packages: %v\n", err)
+	}
+	return m.Run()
+}
+
+// Require skips the test where this process may not load BPF or the kernel
+// cannot, which is what err (of loading or attaching) says. With
+// UPROBETOP_REQUIRE_BPF=1 that is a failure, as is every other error always.
+func Require(t testing.TB, err error) {
+	t.Helper()
+	cannot := errors.Is(err, os.ErrPermission) || errors.Is(err, ebpf.ErrNotSupported)
+	switch {
+	case err == nil:
+	case cannot && os.Getenv("UPROBETOP_REQUIRE_BPF") != "1":
+		t.Skipf("BPF is not to be had here: %v", err)
+	default:
+		t.Fatal(err)
+	}
+}
+
+// Long skips the test unless UPROBETOP_LONG=1.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("UPROBETOP_LONG") != "1" {
+		t.Skip("takes long: runs with UPROBETOP_LONG=1")
+	}
+}
+
+// Build compiles testdata/NAME.c and returns the program's path; with
+// UPROBETOP_TARGETS set to a directory it is taken from there instead. Where
+// there is no compiler the test is skipped.
+func Build(t testing.TB, name string, flags ...string) string {
+	t.Helper()
+	if dir := os.Getenv("UPROBETOP_TARGETS"); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return Compile(t, filepath.Join("testdata", name+".c"), flags...)
+}
+
+// Compile compiles one C source with gcc and returns the program's path.
+func Compile(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("there is no gcc")
+	}
+	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	args := append([]string{"-O2", "-pthread", "-fno-omit-frame-pointer", "-o", out, source}, flags...)
+	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, msg)
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+// Package export writes snapshots for other programs.
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"uprobetop/probes"
+	"uprobetop/probes/hist"
+	"uprobetop/symbols"
+)
+
+// Schema names the form of the objects. New fields may come; none changes its
+// meaning.
+const Schema = "uprobetop/1"
+
+// What was not or cannot be measured is null: a pointer that is nil.
+type object struct {
+	Schema   string   `json:"schema"`
+	Final    bool     `json:"final"`
+	At       string   `json:"at"`
+	Elapsed  float64  `json:"elapsed_s"`
+	Interval float64  `json:"interval_s"`
+	CPUs     int      `json:"cpus"`
+	Kernel   string   `json:"kernel"`
+	Targets  []target `json:"targets"`
+	Filter   filter   `json:"filter"`
+	Attach   string   `json:"attach"`
+	InFlight string   `json:"inflight"`
+	Probes   []probe  `json:"probes"`
+	Lost     lost     `json:"lost"`
+	HeldBack held     `json:"held_back"`
+}
+
+type target struct {
+	Path    string `json:"path"`
+	BuildID string `json:"build_id"`
+}
+
+type filter struct {
+	PIDs   []int  `json:"pids"`
+	TIDs   []int  `json:"tids"`
+	Cgroup string `json:"cgroup"`
+}
+
+type lost struct {
+	Cells uint64 `json:"cells"`
+	Calls uint64 `json:"calls"`
+}
+
+type held struct {
+	Calls uint64 `json:"calls"`
+}
+
+type probe struct {
+	ID        uint64    `json:"id"`
+	Name      string    `json:"name"`
+	Symbol    string    `json:"symbol"`
+	Aliases   []string  `json:"aliases"`
+	Path      string    `json:"path"`
+	Address   string    `json:"address"`
+	Points    []pt      `json:"points"`
+	Kind      string    `json:"kind"`
+	State     string    `json:"state"`
+	Note      string    `json:"note"`
+	Hits      uint64    `json:"hits"`
+	Rate      float64   `json:"rate"`
+	PerCPU    []cpu     `json:"per_cpu"`
+	Returned  *uint64   `json:"returned"`
+	InFlight  *int64    `json:"in_flight"`
+	Unwound   *uint64   `json:"unwound"`
+	UnwoundBy *unwound  `json:"unwound_by"`
+	Orphans   *uint64   `json:"orphans"`
+	Filtered  uint64    `json:"filtered"`
+	Missed    *missed   `json:"missed"`
+	Oldest    *uint64   `json:"oldest_in_flight_ns"`
+	Load      *float64  `json:"load"`
+	Latency   *latency  `json:"latency_ns"`
+	Cost      *struct{} `json:"cost"`
+}
+
+type pt struct {
+	Offset string `json:"offset"`
+}
+
+type cpu struct {
+	CPU  int     `json:"cpu"`
+	Hits uint64  `json:"hits"`
+	Rate float64 `json:"rate"`
+}
+
+type unwound struct {
+	Jump uint64 `json:"jump"`
+	Exec uint64 `json:"exec"`
+	Exit uint64 `json:"exit"`
+}
+
+type missed struct {
+	Depth  uint64 `json:"depth"`
+	NoSlot uint64 `json:"no_slot"`
+}
+
+// The extremes and percentiles of no calls are null.
+type latency struct {
+	Count   uint64     `json:"count"`
+	Sum     uint64     `json:"sum"`
+	Min     *uint64    `json:"min"`
+	Mean    *float64   `json:"mean"`
+	P50     *uint64    `json:"p50"`
+	P90     *uint64    `json:"p90"`
+	P99     *uint64    `json:"p99"`
+	P999    *uint64    `json:"p999"`
+	Max     *uint64    `json:"max"`
+	Buckets [][]uint64 `json:"buckets"`
+}
+
+// JSON writes one snapshot as one line. In the final one rates and load are over
+// the whole time.
+func JSON(w io.Writer, s *probes.Snapshot) error {
+	o := object{
+		Schema: Schema, Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
+		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
+		CPUs: s.CPUs, Kernel: s.Kernel, Attach: s.Method, InFlight: "task",
+		Targets: []target{}, Probes: []probe{},
+		Filter: filter{PIDs: s.Filter.PIDs, TIDs: []int{}},
+		Lost:   lost{s.Lost.Cells, s.Lost.Calls},
+	}
+	if o.Filter.PIDs == nil {
+		o.Filter.PIDs = []int{}
+	}
+	seen := map[*symbols.File]bool{}
+	for i := range s.Probes {
+		st := &s.Probes[i]
+		if !seen[st.File] {
+			seen[st.File] = true
+			o.Targets = append(o.Targets, target{st.File.Path, st.File.BuildID})
+		}
+		o.Probes = append(o.Probes, probeObject(s, st))
+	}
+	line, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("cannot write the snapshot as JSON: %w", err)
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}
+
+func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
+	fn := st.Function
+	p := probe{
+		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.String(), Aliases: []string{},
+		Path: st.File.Path, Address: fmt.Sprintf("%#x", uint64(fn.Addr)),
+		Points: []pt{{fmt.Sprintf("%#x", uint64(fn.Offset))}},
+		Kind:   st.Kind.String(), State: st.State.String(), Note: st.Note,
+		Hits: st.Hits, Rate: st.Rate, Filtered: st.Filtered, PerCPU: []cpu{},
+	}
+	for _, a := range fn.Aliases {
+		p.Aliases = append(p.Aliases, a.Name)
+	}
+	over := s.Elapsed.Seconds()
+	if s.Final {
+		p.Rate = ratio(float64(st.Hits), over)
+	}
+	for _, c := range st.PerCPU {
+		rate := c.Rate
+		if s.Final {
+			rate = ratio(float64(c.Hits), over)
+		}
+		p.PerCPU = append(p.PerCPU, cpu{c.CPU, c.Hits, rate})
+	}
+	if st.Latency == nil {
+		return p
+	}
+	total := st.Unwound.Total()
+	load := st.Load
+	if s.Final {
+		load = ratio(float64(st.Latency.Sum), over*1e9)
+	}
+	p.Returned, p.InFlight, p.Unwound, p.Orphans, p.Load = &st.Returned, &st.InFlight, &total, &st.Orphans, &load
+	p.UnwoundBy = &unwound{st.Unwound.Jump, st.Unwound.Exec, st.Unwound.Exit}
+	p.Missed = &missed{st.Missed.Depth, st.Missed.NoSlot}
+	p.Latency = latencyObject(st.Latency)
+	return p
+}
+
+func latencyObject(h *hist.Histogram) *latency {
+	l := &latency{Count: h.Count(), Sum: h.Sum, Buckets: [][]uint64{}}
+	for i, n := range h.Counts {
+		if n != 0 {
+			low, high := hist.Bounds(i)
+			l.Buckets = append(l.Buckets, []uint64{low, high, n})
+		}
+	}
+	if l.Count == 0 {
+		return l
+	}
+	q := func(share float64) *uint64 { v := h.Quantile(share); return &v }
+	mean := h.Mean()
+	l.Min, l.Mean, l.Max = &h.Min, &mean, &h.Max
+	l.P50, l.P90, l.P99, l.P999 = q(0.5), q(0.9), q(0.99), q(0.999)
+	return l
+}
+
+func ratio(n, d float64) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return n / d
+}

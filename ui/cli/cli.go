@@ -1,0 +1,137 @@
+// Package cli is the command line: commands, their flags, text output, and the
+// exit status.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"uprobetop/probes"
+)
+
+// Exit codes, beside that of a command given after --.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2   // the command line is wrong
+	exitNothing  = 3   // nothing could be probed
+	exitNotFound = 127 // the command after -- is not there, as shells say it
+	exitCut      = 130 // interrupted before its end
+)
+
+// Streams are where a run reads and writes: data goes to Out, all else to Err.
+type Streams struct {
+	In       *os.File
+	Out, Err io.Writer
+}
+
+// exit is an error with the status that it ends the program with. Its error may
+// be nil where all has been said.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *exit) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &exit{exitUsage, fmt.Errorf(format, args...)} }
+
+// Run runs the program with these arguments and returns its exit status.
+func Run(args []string, s Streams) int {
+	if len(args) > 2 && args[0] == probes.HeldArg {
+		return probes.RunHeld(args[1:])
+	}
+	// A reader that goes away ends a write with an error, and so the command.
+	signal.Ignore(syscall.SIGPIPE)
+	var verbose bool
+	root := newRoot(s)
+	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "print the whole chain of causes of an error")
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	return report(root.ExecuteContext(context.Background()), verbose, s.Err)
+}
+
+// report prints an error as one sentence and returns the exit status.
+func report(err error, verbose bool, w io.Writer) int {
+	if err == nil {
+		return exitDone
+	}
+	code := exitFailed
+	var e *exit
+	if errors.As(err, &e) {
+		code = e.code
+		if e.err == nil {
+			return code
+		}
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitFailed // nobody reads any more: nothing to say to them
+	}
+	fmt.Fprintf(w, "uprobetop: %s\n", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	if verbose {
+		for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
+			fmt.Fprintf(w, "  because: %+v\n", cause)
+		}
+	}
+	return code
+}
+
+func newRoot(s Streams) *cobra.Command {
+	var t targetFlags
+	var latency bool
+	root := &cobra.Command{
+		Use:   "uprobetop [TARGET] [FUNCTION…]",
+		Short: "top for user-space functions",
+		Long: `uprobetop counts and times the functions of running programs, live.
+
+TARGET is a path to a program or library (with a slash), or with -p the files of
+a process: then a first argument that names none of them is a FUNCTION.
+FUNCTION is a name as the symbol table or the demangler gives it; libc:malloc
+names its file as well, uretprobe:libc:malloc also asks for its latency.`,
+		Example: `  uprobetop demo
+  uprobetop -p 4121 malloc free
+  uprobetop stat -r -d 5s -p 4121 libc:malloc
+  uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && t.pid == 0 {
+				return usage("name a target: a path such as /usr/bin/perl, or -p PID; uprobetop demo needs none")
+			}
+			return runScreen(cmd.Context(), t, latency, args)
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usage("%s: see uprobetop --help", err)
+	})
+	t.register(root)
+	root.Flags().BoolVarP(&latency, "latency", "r", false, "time the functions, too: entry and return probes")
+	root.AddCommand(newStat(s), newDemo())
+	return root
+}
+
+// interrupted is a context that ends at the first SIGINT, SIGTERM or SIGHUP; the
+// second one ends the program as the kernel does.
+func interrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"uprobetop/assets"
+	"uprobetop/probes"
+	"uprobetop/ui"
+)
+
+// runScreen is the interactive program on a target.
+func runScreen(ctx context.Context, f targetFlags, latency bool, args []string) error {
+	target, specs, err := f.open(args, nil)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	requests, err := target.Resolve(specs, latency)
+	if err != nil {
+		return &exit{exitNothing, err}
+	}
+	for i := range requests {
+		requests[i].Accepted = f.yes
+	}
+	return watch(ctx, target, requests)
+}
+
+// watch shows the screen, with the requested probes placed one by one: each can
+// then be taken away by itself.
+func watch(ctx context.Context, target *probes.Target, requests []probes.Request) error {
+	ctx, stop := interrupted(ctx)
+	defer stop()
+	col, err := probes.New(configFor(target))
+	if err != nil {
+		return err
+	}
+	defer col.Close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	ran := make(chan error, 1)
+	go func() {
+		defer end() // without numbers there is nothing to show
+		ran <- col.Run(ctx, probes.Tick, nil)
+	}()
+	go func() {
+		for _, r := range requests {
+			_ = col.Place(ctx, r) // its row says what came of it
+		}
+	}()
+	err = ui.Run(ctx, col, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, ui.Options{})
+	end()
+	return errors.Join(err, <-ran)
+}
+
+func newDemo() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "the screen on a built-in workload: needs no target",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDemo(cmd.Context())
+		},
+	}
+}
+
+func runDemo(ctx context.Context) error {
+	demo, err := assets.StartDemo(ctx)
+	if err != nil {
+		return err
+	}
+	defer demo.Stop()
+	target, err := probes.ProcessTarget(demo.PID())
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	target.Label = "demo " + strconv.Itoa(demo.PID())
+	var requests []probes.Request
+	for _, d := range assets.DemoFunctions {
+		rs, err := target.Resolve([]probes.Spec{{Function: d.Name}}, d.Timed)
+		if err != nil {
+			return fmt.Errorf("the demo program is damaged: %w", err)
+		}
+		requests = append(requests, rs...)
+	}
+	return watch(ctx, target, requests)
+}

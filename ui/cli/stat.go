@@ -1,0 +1,267 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"uprobetop/probes"
+	"uprobetop/probes/export"
+)
+
+type statFlags struct {
+	targetFlags
+	latency  bool
+	duration time.Duration
+	interval time.Duration
+	output   string
+}
+
+func newStat(s Streams) *cobra.Command {
+	var f statFlags
+	cmd := &cobra.Command{
+		Use:   "stat TARGET FUNCTION… [-- COMMAND…]",
+		Short: "count, then print",
+		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
+totals: after -d, when the command or the process ends, or at Ctrl-C.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var command []string
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args, command = args[:at], args[at:]
+				if len(command) == 0 {
+					return usage("there is no command after --")
+				}
+			}
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), s, args, command)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")
+	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this time, such as 5s or 2m")
+	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot this often; with -o table, print each")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, or json: one object a snapshot, one a line")
+	return cmd
+}
+
+func (f *statFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.output != "table" && f.output != "json":
+		return usage("there is no output format %q: use table or json", f.output)
+	case cmd.Flags().Changed("duration") && f.duration <= 0:
+		return usage("-d wants a time above 0, such as 5s, and %s is none", f.duration)
+	case f.interval < 10*time.Millisecond:
+		return usage("-I wants at least 10ms, and %s is less", f.interval)
+	}
+	if f.output == "table" && !cmd.Flags().Changed("interval") {
+		f.interval = 0 // only the totals are printed
+	}
+	return nil
+}
+
+// run is one stat, from arguments to totals.
+func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) error {
+	ctx, stop := interrupted(ctx)
+	defer stop()
+	target, specs, err := f.open(args, command)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	if len(specs) == 0 {
+		return usage("name at least one function of %s to count", target.Label)
+	}
+	requests, err := target.Resolve(specs, f.latency)
+	if err != nil {
+		return &exit{exitNothing, err}
+	}
+	f.ask(s, target, requests)
+	var held *probes.Command
+	config := configFor(target)
+	if len(command) > 0 {
+		if held, err = hold(command, s); err != nil {
+			return err
+		}
+		config.Filter = probes.Filter{PIDs: []int{held.PID()}, Follow: true}
+		defer held.Cancel()
+	}
+	col, err := probes.New(config)
+	if err != nil {
+		return err
+	}
+	defer col.Close()
+	if err := place(ctx, s, col, requests); err != nil {
+		return err
+	}
+	return f.count(ctx, s, col, held)
+}
+
+func configFor(t *probes.Target) probes.Config {
+	c := probes.Config{Filter: t.Filter(), Unwinds: t.Unwinds()}
+	if t.Process != nil {
+		c.Ended = func() bool { return !t.Process.Alive() }
+	}
+	return c
+}
+
+func hold(command []string, s Streams) (*probes.Command, error) {
+	held, err := probes.Hold(command, s.In, s.Out, s.Err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &exit{exitNotFound, err}
+	case errors.Is(err, fs.ErrPermission):
+		return nil, &exit{126, err}
+	}
+	return held, err
+}
+
+// ask settles the findings that a person has to decide, once a file.
+func (f *statFlags) ask(s Streams, target *probes.Target, requests []probes.Request) {
+	answered := map[string]bool{}
+	for i := range requests {
+		finding := probes.Check(requests[i], target.Unwinds())
+		if finding.Verdict != probes.Asks {
+			continue
+		}
+		yes, known := answered[finding.Reason]
+		if !known {
+			yes = f.yes || askTerminal(s, finding)
+			answered[finding.Reason] = yes
+		}
+		requests[i].Accepted = yes
+	}
+}
+
+// askTerminal asks a person, if there is one.
+func askTerminal(s Streams, finding probes.Finding) bool {
+	w, ok := s.Err.(*os.File)
+	if !ok || s.In == nil || !term.IsTerminal(s.In.Fd()) || !term.IsTerminal(w.Fd()) {
+		return false
+	}
+	fmt.Fprintf(w, "%s.\nPlace return probes all the same? [y/N] ", finding.Reason)
+	line, _ := bufio.NewReader(io.LimitReader(s.In, 1024)).ReadString('\n')
+	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")
+}
+
+// place puts the probes, says which could not be, and fails if none could.
+func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request) error {
+	if err := col.Place(ctx, requests...); err != nil {
+		return err
+	}
+	snap, err := col.Collect()
+	if err != nil {
+		return err
+	}
+	var notes []string
+	attached := 0
+	for i := range snap.Probes {
+		p := &snap.Probes[i]
+		if p.State == probes.Attached || p.State == probes.Gone {
+			attached++
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s is not probed: %s", p.Function.Demangled(), p.Note))
+	}
+	if attached == 0 {
+		return &exit{exitNothing, errors.New(strings.Join(notes, "\n"))}
+	}
+	for _, n := range notes {
+		fmt.Fprintf(s.Err, "uprobetop: %s\n", n)
+	}
+	return nil
+}
+
+// count runs until the first of: the duration, the end of the command or of the
+// process, a signal. Then it prints the totals.
+func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector, held *probes.Command) error {
+	run, end := context.WithCancel(ctx)
+	defer end()
+	if held != nil {
+		if err := held.Release(); err != nil {
+			return fmt.Errorf("the command cannot be started: %w", err)
+		}
+		context.AfterFunc(held.Ended(), end)
+	}
+	if f.duration > 0 {
+		defer time.AfterFunc(f.duration, end).Stop()
+	}
+	var printed error
+	each := func(snap *probes.Snapshot) {
+		if f.interval != 0 && printed == nil {
+			printed = f.print(s.Out, snap)
+		}
+		if snap.Gone || printed != nil {
+			end()
+		}
+	}
+	ran := make(chan error) // Run wants a thread of its own
+	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
+	err := errors.Join(<-ran, printed)
+	cut := ctx.Err() != nil
+	snap, ferr := col.Finish()
+	if err = errors.Join(err, ferr); err == nil {
+		err = f.print(s.Out, snap)
+	}
+	if held != nil {
+		return errors.Join(err, endCommand(s, held, cut))
+	}
+	if err == nil && cut && f.duration > 0 {
+		err = &exit{code: exitCut}
+	}
+	return err
+}
+
+// patience is how long a command has to end, by itself after Ctrl-C, and then
+// after SIGTERM.
+const patience = 2 * time.Second
+
+// endCommand gives the command's own status. If it still runs, because the
+// duration is over or uprobetop was interrupted, it is asked to end.
+func endCommand(s Streams, held *probes.Command, cut bool) error {
+	ended := func(within time.Duration) bool {
+		select {
+		case <-held.Ended().Done():
+			return true
+		case <-time.After(within):
+			return false
+		}
+	}
+	asked := false
+	switch {
+	case ended(0), cut && ended(patience): // at Ctrl-C the terminal tells the command, too
+	default:
+		asked = true
+		_ = held.Signal(syscall.SIGTERM)
+		if !ended(patience) {
+			fmt.Fprintf(s.Err, "uprobetop: the command does not end at SIGTERM and goes on as process %d\n", held.PID())
+		}
+	}
+	switch code := held.Status(); {
+	case cut && (asked || code == 0):
+		return &exit{code: exitCut}
+	case !asked && code != 0:
+		return &exit{code: code}
+	}
+	return nil
+}
+
+func (f *statFlags) print(w io.Writer, snap *probes.Snapshot) error {
+	if f.output == "json" {
+		return export.JSON(w, snap)
+	}
+	return table(w, snap)
+}
