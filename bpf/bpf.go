@@ -96,6 +96,7 @@ func DefaultOptions(cpus int) Options {
 type Objects struct {
 	Enter, Leave *ebpf.Program
 	Records      *ebpf.Map // the ring buffer
+	Cells, Hists *ebpf.Map // arrays: CPU × MaxProbes + slot, CPU × MaxTimed + histogram slot
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
@@ -125,7 +126,8 @@ func Load(o Options) (*Objects, error) {
 	if err := spec.LoadAndAssign(&l.objs, nil); err != nil {
 		return nil, fmt.Errorf("the kernel does not load the BPF programs: %w", err)
 	}
-	l.Enter, l.Leave, l.Records = l.objs.Enter, l.objs.Leave, l.objs.Records
+	l.Enter, l.Leave = l.objs.Enter, l.objs.Leave
+	l.Records, l.Cells, l.Hists = l.objs.Records, l.objs.Cells, l.objs.Hists
 	hooks := []*ebpf.Program{l.objs.OnExec, l.objs.OnExit}
 	if o.Follow {
 		hooks = append(hooks, l.objs.OnFork)
@@ -228,9 +230,9 @@ func (l *Objects) Zero(slot, hist int) error {
 	var errs []error
 	for cpu := range l.CPUs {
 		i := uint32(cpu*l.Options.MaxProbes + slot)
-		errs = append(errs, l.objs.Cells.Put(i, uprobetopCell{}), l.objs.SentCells.Put(i, uint64(0)))
+		errs = append(errs, l.Cells.Put(i, uprobetopCell{}), l.objs.SentCells.Put(i, uint64(0)))
 		if hist >= 0 {
-			errs = append(errs, l.objs.Hists.Put(uint32(cpu*l.Options.MaxTimed+hist), uprobetopHist{}))
+			errs = append(errs, l.Hists.Put(uint32(cpu*l.Options.MaxTimed+hist), uprobetopHist{}))
 		}
 	}
 	if hist >= 0 {

@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,15 @@ const Tick = 250 * time.Millisecond
 // sensitive thread on its CPU would notice; the last slot begun comes on top.
 const flushBudget = 500 * time.Microsecond
 
+// flushNice is the nice value of the thread that ticks: what is measured goes
+// first.
+const flushNice = 10
+
 // Config says what a collector is for. Its zero value counts every process.
 type Config struct {
 	Filter Filter
-	// MaxProbes and RingBytes replace the defaults of bpf.DefaultOptions.
-	MaxProbes int
-	RingBytes int
+	// What is not 0 replaces the default of bpf.DefaultOptions.
+	MaxProbes, MaxTimed, RingBytes int
 	// Unwinds is a file of the target that uses exceptions; see Check.
 	Unwinds string
 	// Ended tells that the target has ended; nil if it never does.
@@ -82,12 +86,9 @@ func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error
 		return nil, err
 	}
 	o := bpf.DefaultOptions(possible)
-	if c.MaxProbes != 0 {
-		o.MaxProbes = c.MaxProbes
-	}
-	if c.RingBytes != 0 {
-		o.RingBytes = c.RingBytes
-	}
+	o.MaxProbes = cmp.Or(c.MaxProbes, o.MaxProbes)
+	o.MaxTimed = cmp.Or(c.MaxTimed, o.MaxTimed)
+	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.Method = method
 	o.Filtered, o.Follow = len(c.Filter.PIDs) > 0, c.Filter.Follow
 	objs, err := bpf.Load(o)
@@ -153,7 +154,7 @@ func (c *Collector) Check(r Request) Finding { return Check(r, c.config.Unwinds)
 // is measured goes first.
 func (c *Collector) Run(ctx context.Context, interval time.Duration, each func(*Snapshot)) error {
 	runtime.LockOSThread() // not unlocked: the thread ends with its priority
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 10)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), flushNice)
 	t := time.NewTicker(interval)
 	defer t.Stop()
 	for {

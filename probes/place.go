@@ -95,11 +95,25 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 		c.list(p)
 		return nil, nil
 	}
+	if r.Kind == Return && c.timedAt(r) {
+		p.state, p.note = Refused, "its latency is measured already"
+		c.list(p)
+		return nil, nil
+	}
 	if err := c.reserve(p); err != nil {
 		return nil, err
 	}
 	c.list(p)
 	return p, nil
+}
+
+// timedAt tells whether a probe already leaves frames for this function: the
+// frames of two would be mistaken for each other.
+func (c *Collector) timedAt(r Request) bool {
+	return slices.ContainsFunc(c.probes, func(p *probe) bool {
+		return p.Kind == Return && (p.state == Attached || p.state == Placing) &&
+			p.File.Dev == r.File.Dev && p.File.Ino == r.File.Ino && p.Function.Offset == r.Function.Offset
+	})
 }
 
 // reserve finds slots for a probe and makes them its own, switched off.

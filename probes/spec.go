@@ -55,15 +55,13 @@ func singleColon(s string) int {
 	return -1
 }
 
-// String is the text that ParseSpec reads as this spec.
+// String is a text that ParseSpec reads as this spec.
 func (s Spec) String() string {
 	switch {
-	case s.Kind == Return && s.Target != "":
+	case s.Target != "":
 		return fmt.Sprintf("%s:%s:%s", s.Kind, s.Target, s.Function)
 	case s.Kind == Return:
 		return fmt.Sprintf("%s:%s", s.Kind, s.Function)
-	case s.Target != "":
-		return s.Target + ":" + s.Function
 	}
 	return s.Function
 }

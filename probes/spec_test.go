@@ -1,0 +1,43 @@
+package probes
+
+import "testing"
+
+func TestParseSpec(t *testing.T) {
+	for text, want := range map[string]Spec{
+		"malloc":                          {Function: "malloc"},
+		"libc:malloc":                     {Target: "libc", Function: "malloc"},
+		"uprobe:libc:malloc":              {Target: "libc", Function: "malloc"},
+		"uretprobe:/lib/libc.so.6:malloc": {Kind: Return, Target: "/lib/libc.so.6", Function: "malloc"},
+		"uretprobe:malloc":                {Kind: Return, Function: "malloc"},
+		"Foo::bar":                        {Function: "Foo::bar"},
+		"node:v8::Isolate::New":           {Target: "node", Function: "v8::Isolate::New"},
+		"std::map<int, int>::at(int)":     {Function: "std::map<int, int>::at(int)"},
+		"operator new":                    {Function: "operator new"},
+		"uprobe::odd":                     {Function: "uprobe::odd"},
+	} {
+		got, err := ParseSpec(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", ":", ":malloc", "libc:", "uretprobe:", "uprobe:libc:"} {
+		if s, err := ParseSpec(text); err == nil {
+			t.Errorf("%q is read as %+v", text, s)
+		}
+	}
+}
+
+func FuzzParseSpec(f *testing.F) {
+	for _, s := range []string{"malloc", "libc:malloc", "uretprobe:a:b::c", "::", "a:b:c", "uprobe:uprobe:uprobe:x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSpec(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseSpec(s.String()); err != nil || again != s {
+			t.Errorf("%q is %+v, whose text %q is %+v, %v", text, s, s.String(), again, err)
+		}
+	})
+}
