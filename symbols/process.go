@@ -1,0 +1,206 @@
+package symbols
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// Process is a running process and the files whose code it has mapped, as it
+// was at the time of OpenProcess.
+type Process struct {
+	PID      int
+	Comm     string // the name that the kernel shows, fit for a terminal
+	Exe      string // path of its executable in its own mount namespace; print it through Printable
+	Start    uint64 // clock ticks after boot at which it started: with PID it names one process for good
+	Mappings []Mapping
+}
+
+// Mapping is one file that a process has mapped as code: the executable first,
+// then the libraries in order of address.
+type Mapping struct {
+	Path       string // in the process's mount namespace; print it through Printable
+	Dev, Ino   uint64 // as in /proc/PID/maps; on btrfs and overlayfs stat(2) may give another device
+	Deleted    bool   // no directory holds the file any more, such as after an upgrade
+	Start, End uint64 // the first range of addresses that is executable
+}
+
+// OpenProcess looks at a process. An error is one sentence.
+func OpenProcess(pid int) (*Process, error) {
+	proc, st, err := lookAt(pid)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{PID: pid, Comm: Printable(st.Comm), Start: st.Starttime}
+	const kernelThread = 0x00200000 // PF_KTHREAD
+	if st.Flags&kernelThread != 0 {
+		return nil, fmt.Errorf("process %s is a thread of the kernel: it has no user-space functions", p)
+	}
+	if ended(st) {
+		return nil, fmt.Errorf("process %s has ended and only waits for its parent to notice", p)
+	}
+	if status, err := proc.NewStatus(); err == nil && status.TGID != pid {
+		return nil, fmt.Errorf("%s is a thread of process %d, not a process; name the process", p, status.TGID)
+	}
+	if p.Exe, err = os.Readlink(p.path("exe")); err != nil {
+		return nil, p.cannot("looked into", err)
+	}
+	p.Exe = strings.TrimSuffix(p.Exe, deletedMark)
+	if p.Mappings, err = p.mapped(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// lookAt reads /proc/PID/stat.
+func lookAt(pid int) (procfs.Proc, procfs.ProcStat, error) {
+	if pid <= 0 {
+		return procfs.Proc{}, procfs.ProcStat{}, fmt.Errorf("%d is no process id: they are above 0", pid)
+	}
+	proc, err := procfs.NewProc(pid)
+	if err == nil {
+		var st procfs.ProcStat
+		if st, err = proc.Stat(); err == nil {
+			return proc, st, nil
+		}
+	}
+	if gone(err) {
+		err = sentence{fmt.Sprintf("process %d does not exist: it has ended, or the number is wrong", pid), err}
+	} else {
+		err = fmt.Errorf("process %d cannot be looked at: %w", pid, cause(err))
+	}
+	return procfs.Proc{}, procfs.ProcStat{}, err
+}
+
+// gone says that an error comes from a process that is not there, or from one
+// that ended while it was looked at.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
+// ended says that a process runs no more, although it still has its number.
+func ended(st procfs.ProcStat) bool { return st.State == "Z" || st.State == "X" }
+
+// String is PID and name: 4121 (mysqld).
+func (p *Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Comm) }
+
+// Alive says whether the process still runs. Another process that was given
+// the same PID since is not it.
+func (p *Process) Alive() bool {
+	_, st, err := lookAt(p.PID)
+	return err == nil && st.Starttime == p.Start && !ended(st)
+}
+
+func (p *Process) path(parts ...string) string {
+	return filepath.Join(append([]string{"/proc", strconv.Itoa(p.PID)}, parts...)...)
+}
+
+// cannot makes the sentence for a failed look at the process.
+func (p *Process) cannot(be string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return sentence{fmt.Sprintf("process %s may not be %s by this user; run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE", p, be), err}
+	case gone(err) || !p.Alive():
+		return sentence{fmt.Sprintf("process %s has ended", p), err}
+	}
+	return fmt.Errorf("process %s cannot be %s: %w", p, be, cause(err))
+}
+
+// Find is the mappings that a name means: a path, else the last part of a path,
+// else a library's or program's short name, such as "libc" and "c" for
+// libc.so.6 and libc-2.31.so, or "python" for python3.11.
+func (p *Process) Find(name string) []Mapping {
+	for _, fits := range []func(Mapping) bool{
+		func(m Mapping) bool { return m.Path == name },
+		func(m Mapping) bool { return filepath.Base(m.Path) == name },
+		func(m Mapping) bool { return shortFor(name, filepath.Base(m.Path)) },
+		func(m Mapping) bool { return shortFor("lib"+name, filepath.Base(m.Path)) },
+	} {
+		var found []Mapping
+		for _, m := range p.Mappings {
+			if fits(m) {
+				found = append(found, m)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// shortFor says whether a file's name is short plus a version: libc → libc.so.6,
+// libc-2.31.so; python → python3.11.
+func shortFor(short, base string) bool {
+	rest, ok := strings.CutPrefix(base, short)
+	if !ok || short == "" || short == "lib" {
+		return false
+	}
+	if strings.HasPrefix(rest, ".so.") || rest == ".so" {
+		return true
+	}
+	version, isLibrary := rest, false
+	if i := strings.Index(rest, ".so"); i >= 0 {
+		version, isLibrary = rest[:i], true
+	}
+	if strings.HasPrefix(version, "-") {
+		version = version[1:]
+	} else if isLibrary {
+		return false // libc10.so is another library than libc
+	}
+	return version != "" && digit(version[0]) &&
+		!strings.ContainsFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+}
+
+// File opens the very inode that the process has mapped, whatever stands at its
+// path by now and whatever the host has there. An error is one sentence.
+func (p *Process) File(m Mapping) (*File, error) {
+	if !p.Alive() {
+		return nil, fmt.Errorf("process %s has ended", p)
+	}
+	f, err := p.openMapped(m)
+	if errors.Is(err, fs.ErrNotExist) {
+		// The range may have been split or joined since: look again.
+		if now, e := p.mapped(); e == nil {
+			i := slices.IndexFunc(now, func(n Mapping) bool { return n.Dev == m.Dev && n.Ino == m.Ino })
+			if i < 0 {
+				return nil, fmt.Errorf("process %s has %s no longer mapped", p, Printable(m.Path))
+			}
+			f, err = p.openMapped(now[i])
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !p.Alive() {
+		f.Close()
+		return nil, fmt.Errorf("process %s has ended", p)
+	}
+	return f, nil
+}
+
+// openMapped tries the kernel's link to the mapped file, which needs
+// CAP_CHECKPOINT_RESTORE, then the path as the process sees it.
+func (p *Process) openMapped(m Mapping) (*File, error) {
+	f, err := OpenAs(m.Path, p.path("map_files", fmt.Sprintf("%x-%x", m.Start, m.End)))
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = OpenAs(m.Path, p.path("root", m.Path))
+		if err != nil && (m.Deleted || errors.Is(err, fs.ErrNotExist)) {
+			return nil, sentence{fmt.Sprintf("%s of process %s is deleted or moved, and reached only with CAP_CHECKPOINT_RESTORE; run as root", Printable(m.Path), p), err}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !f.isMapped(m) {
+		f.Close()
+		return nil, fmt.Errorf("%s is no longer the file that process %s has mapped; run as root, which can reach the old one", Printable(m.Path), p)
+	}
+	return f, nil
+}

@@ -1,0 +1,81 @@
+// Package symbols goes from a file or a process to functions and the file
+// offsets at which a breakpoint for them belongs.
+//
+// It reads files that nobody vouches for, usually as root: every offset, size
+// and count in a file is held against the file's size before it is used, a
+// damaged file ends in an error of one sentence, and what comes out of a file
+// reaches a terminal only through [Printable].
+package symbols
+
+import (
+	"debug/elf"
+	"io"
+	"os"
+)
+
+// Addr is an ELF virtual address: what the symbol table says, before any
+// relocation.
+type Addr uint64
+
+// Offset is a place in the file, in bytes: what the kernel wants for a uprobe.
+type Offset uint64
+
+// Symbol is one name of a function as it stands in a symbol table.
+type Symbol struct {
+	Name    string // raw bytes, without version: "pthread_cond_signal", "_ZN3foo3barEv"
+	Version string // "GLIBC_2.3.2", or empty
+	Default bool   // name@@version: what the name means when a program is linked today
+}
+
+// String is name, name@version or name@@version, fit for a terminal.
+func (s Symbol) String() string {
+	switch {
+	case s.Version == "":
+		return Printable(s.Name)
+	case s.Default:
+		return Printable(s.Name + "@@" + s.Version)
+	}
+	return Printable(s.Name + "@" + s.Version)
+}
+
+// old says that the name means another function when a program is linked today.
+func (s Symbol) old() bool { return s.Version != "" && !s.Default }
+
+// Function is one address in executable code with all of its names.
+type Function struct {
+	Symbol            // the best name: default versions and public names first
+	Aliases  []Symbol // the other names of the same address, best first
+	Addr     Addr
+	Offset   Offset
+	Size     uint64 // bytes; 0 where the table does not say
+	Indirect bool   // an IFUNC: the address is of its resolver
+}
+
+// File is an ELF file: an executable or a shared library. Its exported fields
+// do not change after [Open]; its methods may be called from several
+// goroutines, except Close.
+type File struct {
+	Path      string // as shown to people; print it through Printable
+	Open      string // a path at which the kernel finds the same inode while the File is open: /proc/self/fd/N
+	Dev, Ino  uint64 // of stat(2)
+	BuildID   string // lower-case hex, or empty
+	Machine   elf.Machine
+	Class     elf.Class
+	Go        bool       // made by the Go compiler: stacks move
+	Unwinds   bool       // it uses the unwinder: an exception may leave its frames; the rule is in unwind.go
+	Functions []Function // in order of address
+
+	file  *os.File
+	r     io.ReaderAt // file, or what a test puts in its place
+	size  uint64      // of what r reads, in bytes
+	names nameCache
+}
+
+// Close lets the file go. Nothing can be attached through f.Open any more, and
+// Code fails; the functions and their names stay.
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}

@@ -1,0 +1,304 @@
+package symbols
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxName is the longest name that is taken for one, in bytes. Without it, a
+// string table without a NUL would be searched to its end for every symbol.
+const maxName = 16 << 10
+
+// table is a symbol table and what belongs to it.
+type table struct {
+	off, n   uint64 // in the file; number of symbols
+	strings  string
+	dynamic  bool
+	versions []byte            // of each symbol, 16 bits; may be shorter or empty
+	defined  map[uint16]string // version definitions of this file, by index
+}
+
+// symbol is one defined function symbol on its way to a Function.
+type symbol struct {
+	Symbol
+	addr, size uint64
+	rank       rank
+	indirect   bool
+	untyped    bool
+}
+
+// rank orders the names of one address, the lowest first.
+type rank uint8
+
+const (
+	notDynamic rank = 1 << iota // only in .symtab
+	underscore                  // _name: not meant for others
+	oldVersion                  // name@version
+	local                       // not visible to other files
+)
+
+func rankOf(s Symbol, global, dynamic bool) rank {
+	var r rank
+	if !dynamic {
+		r |= notDynamic
+	}
+	if strings.HasPrefix(s.Name, "_") && !mangled(s.Name) {
+		r |= underscore
+	}
+	if s.old() {
+		r |= oldVersion
+	}
+	if !global {
+		r |= local
+	}
+	return r
+}
+
+// scan is what one pass over the symbol tables finds.
+type scan struct {
+	im      *image
+	symbols []symbol
+	unwinds bool
+}
+
+// read goes once through a table. Names are parts of its one string.
+func (sc *scan) read(t *table) error {
+	size := uint64(16)
+	if sc.im.is64 {
+		size = 24
+	}
+	sc.symbols = slices.Grow(sc.symbols, int(t.n))
+	per := chunk / size
+	for first := uint64(0); first < t.n; first += per {
+		n := min(per, t.n-first)
+		b, err := sc.im.bytes(t.off+first*size, n*size, "symbol table")
+		if err != nil {
+			return err
+		}
+		for i := range n {
+			sc.add(t, first+i, b[i*size:(i+1)*size])
+		}
+	}
+	return nil
+}
+
+// add keeps the i-th symbol of t if it is a function that is defined here.
+func (sc *scan) add(t *table, i uint64, b []byte) {
+	var addr, size uint64
+	var info byte
+	var shndx elf.SectionIndex
+	if sc.im.is64 {
+		info, shndx = b[4], elf.SectionIndex(order.Uint16(b[6:]))
+		addr, size = order.Uint64(b[8:]), order.Uint64(b[16:])
+	} else {
+		addr, size = uint64(order.Uint32(b[4:])), uint64(order.Uint32(b[8:]))
+		info, shndx = b[12], elf.SectionIndex(order.Uint16(b[14:]))
+	}
+	if shndx == elf.SHN_UNDEF {
+		if t.dynamic && !sc.unwinds {
+			sc.unwinds = importsUnwinder(t.name(order.Uint32(b)))
+		}
+		return
+	}
+	global := elf.ST_BIND(info) != elf.STB_LOCAL
+	typ := elf.ST_TYPE(info)
+	switch typ {
+	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
+		if shndx == elf.SHN_ABS || shndx == elf.SHN_COMMON {
+			return
+		}
+	case elf.STT_NOTYPE:
+		if !global || !sc.im.inCode(shndx, addr) {
+			return
+		}
+	default:
+		return
+	}
+	if _, ok := sc.im.fileOffset(addr, elf.PF_X); !ok {
+		return
+	}
+	name := t.name(order.Uint32(b))
+	if name == "" {
+		return
+	}
+	sc.unwinds = sc.unwinds || definesThrow(name)
+	s := t.versioned(name, i)
+	sc.symbols = append(sc.symbols, symbol{
+		Symbol: s, addr: addr, size: size, rank: rankOf(s, global, t.dynamic),
+		indirect: typ == elf.STT_GNU_IFUNC, untyped: typ == elf.STT_NOTYPE,
+	})
+}
+
+// inCode says whether an address is inside the section that a symbol names, and
+// that section holds instructions. It keeps out the linker's marks, such as
+// _etext and __executable_start.
+func (im *image) inCode(i elf.SectionIndex, addr uint64) bool {
+	if len(im.sections) == 0 {
+		return i < elf.SHN_LORESERVE
+	}
+	if int(i) >= len(im.sections) || i >= elf.SHN_LORESERVE {
+		return false
+	}
+	s := &im.sections[i]
+	return s.flags&elf.SHF_EXECINSTR != 0 && addr >= s.addr && addr-s.addr < s.size
+}
+
+// name is the string that begins at off: empty where there is none.
+func (t *table) name(off uint32) string {
+	if uint64(off) >= uint64(len(t.strings)) {
+		return ""
+	}
+	s := t.strings[off:]
+	n := strings.IndexByte(s[:min(len(s), maxName)], 0)
+	if n < 0 {
+		if len(s) >= maxName {
+			return ""
+		}
+		n = len(s)
+	}
+	return s[:n]
+}
+
+// versioned finds the version of the i-th symbol. A linker writes it into the
+// names of .symtab, and into a table beside .dynsym.
+func (t *table) versioned(name string, i uint64) Symbol {
+	if !t.dynamic {
+		at := strings.IndexByte(name, '@')
+		if at <= 0 {
+			return Symbol{Name: name}
+		}
+		version := strings.TrimPrefix(name[at+1:], "@")
+		for _, v := range t.defined {
+			if v == version {
+				return Symbol{Name: name[:at], Version: v, Default: name[at+1] == '@'}
+			}
+		}
+		return Symbol{Name: name}
+	}
+	if !within(i*2, 2, uint64(len(t.versions))) {
+		return Symbol{Name: name}
+	}
+	const hidden = 0x8000
+	v := order.Uint16(t.versions[i*2:])
+	version, ok := t.defined[v&^hidden]
+	if !ok {
+		return Symbol{Name: name}
+	}
+	return Symbol{Name: name, Version: version, Default: v&hidden == 0}
+}
+
+// tables finds the symbol tables: by section, or by the dynamic segment where
+// the sections were taken away.
+func (im *image) tables() ([]*table, error) {
+	dynamic, err := im.sectionTable(elf.SHT_DYNSYM)
+	if err != nil {
+		return nil, err
+	}
+	if dynamic == nil {
+		if dynamic, err = im.dynamicTable(); err != nil {
+			return nil, err
+		}
+	}
+	static, err := im.sectionTable(elf.SHT_SYMTAB)
+	if err != nil {
+		return nil, err
+	}
+	var ts []*table
+	if dynamic != nil {
+		ts = append(ts, dynamic)
+	}
+	if static != nil {
+		if dynamic != nil {
+			static.defined = dynamic.defined
+		}
+		ts = append(ts, static)
+	}
+	return ts, nil
+}
+
+// sectionTable reads the first symbol table of a type: a linker writes one.
+func (im *image) sectionTable(typ elf.SectionType) (*table, error) {
+	for _, s := range im.sections {
+		if s.typ != typ {
+			continue
+		}
+		what := map[bool]string{true: "dynamic symbol table", false: "symbol table"}[typ == elf.SHT_DYNSYM]
+		if !within(s.off, s.size, im.size) {
+			return nil, behindEnd(what)
+		}
+		if s.flags&elf.SHF_COMPRESSED != 0 {
+			return nil, errors.New("has a compressed symbol table, which no kernel or debugger reads; get an uncompressed copy")
+		}
+		if uint64(s.link) >= uint64(len(im.sections)) || im.sections[s.link].typ != elf.SHT_STRTAB {
+			return nil, fmt.Errorf("is damaged: its %s names no string table; get a whole copy", what)
+		}
+		names := im.sections[s.link]
+		text, err := im.text(names.off, names.size, "string table")
+		if err != nil {
+			return nil, err
+		}
+		t, err := im.newTable(s.off, s.size, text)
+		if err != nil || typ == elf.SHT_SYMTAB {
+			return t, err
+		}
+		t.dynamic = true
+		return t, im.sectionVersions(t)
+	}
+	return nil, nil
+}
+
+func (im *image) newTable(off, size uint64, text string) (*table, error) {
+	t := &table{off: off, n: size / 16, strings: text}
+	if im.is64 {
+		t.n = size / 24
+	}
+	if t.n > maxSymbols {
+		return nil, fmt.Errorf("has a table of %d million symbols, more than is read", t.n/1e6)
+	}
+	return t, nil
+}
+
+// sectionVersions reads the versions of the dynamic symbols.
+func (im *image) sectionVersions(t *table) error {
+	for _, s := range im.sections {
+		switch s.typ {
+		case elf.SHT_GNU_VERSYM:
+			b, err := im.bytes(s.off, min(s.size, t.n*2), "table of symbol versions")
+			if err != nil {
+				return err
+			}
+			t.versions = b
+		case elf.SHT_GNU_VERDEF:
+			b, err := im.bytes(s.off, min(s.size, maxNotes), "list of versions")
+			if err != nil {
+				return err
+			}
+			t.defined = definitions(b, t)
+		}
+	}
+	return nil
+}
+
+// definitions reads a chain of version definitions. The steps between them are
+// the file's word: each must go forward.
+func definitions(b []byte, t *table) map[uint16]string {
+	const base = 1 // VER_FLG_BASE: the name of the library itself
+	defined := make(map[uint16]string)
+	for len(b) >= 20 {
+		flags, index := order.Uint16(b[2:]), order.Uint16(b[4:])
+		aux, next := uint64(order.Uint32(b[12:])), uint64(order.Uint32(b[16:]))
+		if flags&base == 0 && within(aux, 8, uint64(len(b))) {
+			if v := t.name(order.Uint32(b[aux:])); v != "" {
+				defined[index&0x7fff] = v
+			}
+		}
+		if next == 0 || next >= uint64(len(b)) {
+			break
+		}
+		b = b[next:]
+	}
+	return defined
+}
