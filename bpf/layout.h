@@ -89,6 +89,8 @@ struct frame {
 
 struct stack {
 	__u64 depth;
+	__u64 below; /* arguments of a loop that unwinds; see pairing.h */
+	__u64 cause;
 	struct frame frame[STACK_FRAMES];
 };
 

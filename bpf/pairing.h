@@ -52,42 +52,37 @@ static __always_inline int tail_called(struct pt_regs *ctx, struct task_struct *
 }
 
 /* Takes the top frame off, as one whose return never comes. */
-static __always_inline void unwind_top(struct stack *s, enum cell_field cause)
+static __always_inline void unwind_top(struct stack *s)
 {
 	__u64 top = s->depth - 1;
 	struct frame *f = &s->frame[top & (STACK_FRAMES - 1)];
 	struct cell *c = cell_of_frame(f);
+	__u64 cause = s->cause;
 
 	s->depth = top;
-	if (c) {
-		add(c, CELL_POPPED, 1);
+	if (!c)
+		return;
+	add(c, CELL_POPPED, 1);
+	if (cause < CELL_FIELDS)
 		add(c, cause, 1);
-	}
 }
 
-struct unwinding {
-	struct stack *stack;
-	__u64 below; /* frames whose sp lies below are dead */
-	enum cell_field cause;
-};
-
-static long unwind_step(__u32 i, struct unwinding *u)
+static long unwind_step(__u32 i, struct stack **arg)
 {
-	struct stack *s = u->stack;
+	struct stack *s = *arg;
 	__u64 depth = s->depth;
 
 	if (depth == 0 || depth > STACK_FRAMES)
 		return 1;
-	if (s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp >= u->below)
+	if (s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp >= s->below)
 		return 1;
-	unwind_top(s, u->cause);
+	unwind_top(s);
 	return 0;
 }
 
 /* Takes off every frame whose stack pointer lies below `below`. */
 static __always_inline void unwind(struct stack *s, __u64 below, enum cell_field cause)
 {
-	struct unwinding u = { .stack = s, .below = below, .cause = cause };
 	__u64 depth = s->depth;
 
 	/* The loop costs a call: not on the way that every hit takes. */
@@ -95,7 +90,10 @@ static __always_inline void unwind(struct stack *s, __u64 below, enum cell_field
 		return;
 	if (s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp >= below)
 		return;
-	bpf_loop(STACK_FRAMES, unwind_step, &u, 0);
+	/* Not on the BPF stack, which is short: see uprobetop.bpf.c. */
+	s->below = below;
+	s->cause = cause;
+	bpf_loop(STACK_FRAMES, unwind_step, &s, 0);
 }
 
 /* A hit of a timed probe: leaves a frame, or counts why it could not. */

@@ -9,6 +9,12 @@
  * are atomic: these programs can be preempted, and another thread can then run
  * the same probe on the same CPU (Linux >= 6.0).
  *
+ * For the same reason no function of the hot path may use 64 bytes of stack or
+ * more: from Linux 6.13 on such a function has its stack in memory of the CPU
+ * instead of the task's kernel stack (BPF_PRIV_STACK_MIN_SIZE), and a thread
+ * that preempts it there overwrites it. The kernel rounds up to 16 bytes: 48 is
+ * the limit. On 7.3, 64 threads lost 540 of 64,000 hits that way.
+ *
  * Cold path: `flush`, run by user space at every tick, writes what changed
  * into the ring buffer `records`. Nothing else writes there.
  *
@@ -72,7 +78,7 @@ const enum record_kind *unused_record_kind __attribute__((unused));
 const enum cell_field *unused_cell_field __attribute__((unused));
 const enum switch_flags *unused_switch_flags __attribute__((unused));
 
-static __always_inline void add(struct cell *c, enum cell_field field, __u64 n)
+static __always_inline void add(struct cell *c, __u64 field, __u64 n)
 {
 	__sync_fetch_and_add(&c->value[field], n);
 }

@@ -104,6 +104,8 @@ type uprobetopSentGroups struct {
 type uprobetopStack struct {
 	_     structs.HostLayout
 	Depth uint64
+	Below uint64
+	Cause uint64
 	Frame [64]struct {
 		_      structs.HostLayout
 		Cookie uint64

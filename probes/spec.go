@@ -30,7 +30,7 @@ func ParseSpec(text string) (Spec, error) {
 	}
 	if i := singleColon(rest); i >= 0 {
 		s.Target, rest = rest[:i], rest[i+1:]
-		if s.Target == "" {
+		if strings.HasPrefix(s.Target+":", ":") {
 			return Spec{}, fmt.Errorf("%q names no target before the colon: write libc:malloc, or malloc alone", text)
 		}
 	}

@@ -45,6 +45,11 @@ func Require(t testing.TB, err error) {
 	case cannot && os.Getenv("UPROBETOP_REQUIRE_BPF") != "1":
 		t.Skipf("BPF is not to be had here: %v", err)
 	default:
+		var rejected *ebpf.VerifierError
+		if errors.As(err, &rejected) {
+			log := rejected.Log
+			t.Log(strings.Join(log[max(0, len(log)-60):], "\n"))
+		}
 		t.Fatal(err)
 	}
 }

@@ -61,7 +61,12 @@ func newDemo() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "the screen on a built-in workload: needs no target",
-		Args:  cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("demo takes no arguments, and %q is one", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runDemo(cmd.Context())
 		},

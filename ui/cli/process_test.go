@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"uprobetop/symbols"
+)
+
+// privateLibc copies the libc that a program uses, for LD_LIBRARY_PATH: probes
+// never go on the host's.
+func privateLibc(t *testing.T, program string) (dir, path string) {
+	t.Helper()
+	ldd, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		t.Skipf("ldd: %v", err)
+	}
+	for line := range strings.Lines(string(ldd)) {
+		field := strings.Fields(line)
+		if len(field) < 3 || !strings.HasPrefix(field[0], "libc.so") {
+			continue
+		}
+		content, err := os.ReadFile(field[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir = t.TempDir()
+		path = filepath.Join(dir, field[0])
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir, path
+	}
+	t.Skip("the program uses no shared libc")
+	return "", ""
+}
+
+// waiting is a process that waits for a line before it does its work.
+type waiting struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func startWaiting(t *testing.T, libs, path string, args ...string) *waiting {
+	t.Helper()
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libs)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); cmd.Wait() })
+	return &waiting{cmd, in, bufio.NewReader(out)}
+}
+
+func (w *waiting) work(t *testing.T) {
+	t.Helper()
+	if _, err := io.WriteString(w.in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := w.out.ReadString('\n'); line != "done\n" {
+		t.Fatalf("the target says %q: %v", line, err)
+	}
+}
+
+// With -p only that process counts, with all its threads, and exactly.
+func TestStatProcess(t *testing.T) {
+	requireBPF(t)
+	path := target(t, "allocs")
+	libs, _ := privateLibc(t, path)
+	a, b := startWaiting(t, libs, path, "8", "3000"), startWaiting(t, libs, path, "2", "5000")
+	pid := strconv.Itoa(a.Process.Pid)
+	cmd := program("stat", "-o", "json", "-r", "-p", pid, "libc", "malloc", "free")
+	r := finish(t, cmd, func() {
+		waitForProbe(t, cmd.Process.Pid)
+		b.work(t)
+		a.work(t)
+		a.in.Close() // stat ends with the process
+	})
+	if r.status != 0 {
+		t.Fatalf("status %d: %s", r.status, r.errors)
+	}
+	o := lastLine(t, r.out)
+	if len(o.Probes) != 2 || len(o.Filter.PIDs) != 1 || o.Filter.PIDs[0] != a.Process.Pid {
+		t.Fatalf("%d probes, filter %v", len(o.Probes), o.Filter.PIDs)
+	}
+	for _, p := range o.Probes {
+		if p.Hits != 8*3000 || *p.Returned != 8*3000 || p.State != "gone" {
+			t.Errorf("%s: %d hits, %d returned, %s; %d calls were made", p.Name, p.Hits, *p.Returned, p.State, 8*3000)
+		}
+	}
+}
+
+// A function that is more than one is refused, with the reason, and nothing runs.
+func TestRefused(t *testing.T) {
+	requireBPF(t)
+	path := target(t, "allocs")
+	_, libc := privateLibc(t, path)
+	f, err := symbols.Open(libc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ran := filepath.Join(t.TempDir(), "ran")
+	r := run(t, "stat", libc, "memset", "--", "touch", ran)
+	if r.status != 3 || !strings.Contains(r.errors, "memset is chosen among variants") {
+		t.Errorf("memset: status %d, %s", r.status, r.errors)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the command was started although nothing could be probed")
+	}
+}
+
+// Return probes on a Go program are refused; entries are counted.
+func TestGo(t *testing.T) {
+	requireBPF(t)
+	gocmd, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("there is no go command")
+	}
+	dir := t.TempDir()
+	source := "package main\n\n//go:noinline\nfunc work() {}\n\nfunc main() {\n\tfor range 1000 {\n\t\twork()\n\t}\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "main")
+	if out, err := exec.Command(gocmd, "build", "-o", bin, filepath.Join(dir, "main.go")).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	r := run(t, "stat", "-r", bin, "main.work", "--", bin)
+	if r.status != 3 || !strings.Contains(r.errors, "return probes crash Go programs") {
+		t.Errorf("with -r: status %d, %s", r.status, r.errors)
+	}
+	r = run(t, "stat", "-o", "json", bin, "main.work", "--", bin)
+	if r.status != 0 {
+		t.Fatalf("status %d: %s", r.status, r.errors)
+	}
+	if n := lastLine(t, r.out).Probes[0].Hits; n != 1000 {
+		t.Errorf("%d hits of 1000 calls", n)
+	}
+}
+
+// Where exceptions can pass through a probed function, -r asks; without anybody
+// to answer it does not go on, and -y is the answer.
+func TestUnwinder(t *testing.T) {
+	requireBPF(t)
+	gxx, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skip("there is no g++")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "throws.cc")
+	code := "__attribute__((noinline)) void work(int i) { if (i < 0) throw i; asm(\"\"); }\n" +
+		"int main() { for (int i = 0; i < 100; i++) work(i); }\n"
+	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "throws")
+	if out, err := exec.Command(gxx, "-O1", "-o", bin, source).CombinedOutput(); err != nil {
+		t.Fatalf("g++: %v\n%s", err, out)
+	}
+	r := run(t, "stat", "-r", bin, "work", "--", bin)
+	if r.status != 3 || !strings.Contains(r.errors, "uses exceptions") || !strings.Contains(r.errors, "-y") {
+		t.Errorf("unasked: status %d, %s", r.status, r.errors)
+	}
+	r = run(t, "stat", "-o", "json", "-r", "-y", bin, "work(int)", "--", bin)
+	if r.status != 0 {
+		t.Fatalf("status %d: %s", r.status, r.errors)
+	}
+	if p := lastLine(t, r.out).Probes[0]; p.Hits != 100 || *p.Returned != 100 {
+		t.Errorf("%d hits, %d returned of 100 calls", p.Hits, *p.Returned)
+	}
+}
+
+// A process that ends between the look at it and the probes is told.
+func TestProcessGone(t *testing.T) {
+	requireBPF(t)
+	path := target(t, "allocs")
+	libs, _ := privateLibc(t, path)
+	w := startWaiting(t, libs, path)
+	cmd := program("stat", "-o", "json", "-p", strconv.Itoa(w.Process.Pid), "main")
+	r := finish(t, cmd, func() {
+		waitForProbe(t, cmd.Process.Pid)
+		if err := w.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		_ = w.Wait()
+	})
+	if p := lastLine(t, r.out).Probes[0]; r.status != 0 || p.State != "gone" || p.Note == "" {
+		t.Errorf("status %d, %s: %s; %s", r.status, p.State, p.Note, r.errors)
+	}
+}
