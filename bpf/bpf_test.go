@@ -1,26 +1,87 @@
 package bpf
 
 import (
-	"errors"
-	"github.com/cilium/ebpf"
+	"os"
 	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"uprobetop/bpf/bpftest"
 )
 
+func TestMain(m *testing.M) { os.Exit(bpftest.Main(m)) }
+
+// The programs load for every attach tier, filtered and not.
 func TestLoad(t *testing.T) {
-	for _, m := range []Method{UprobeMulti, PerfEvent} {
-		o := DefaultOptions(2)
-		o.Method = m
-		o.Filtered, o.Follow = true, true
-		l, err := Load(o)
-		if err != nil {
-			var ve *ebpf.VerifierError
-			if errors.As(err, &ve) {
-				t.Fatalf("%s: %+v", m, ve)
+	for _, method := range []Method{UprobeMulti, PerfEvent} {
+		for _, filtered := range []bool{false, true} {
+			o := DefaultOptions(1)
+			o.Method, o.Filtered, o.Follow = method, filtered, filtered
+			l, err := Load(o)
+			bpftest.Require(t, err)
+			f, err := l.Flush(0, o.MaxProbes, time.Second)
+			if err != nil || !f.Done || f.Full || f.Next != o.MaxProbes {
+				t.Errorf("%s: a flush of nothing: %+v, %v", method, f, err)
 			}
-			t.Fatal(err)
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
 		}
-		f, err := l.Flush(0, 1024, 1e6)
-		t.Log(f, err)
-		l.Close()
 	}
+}
+
+// No function of the hot path has so much stack that the kernel takes it from
+// the CPU's memory, where a thread that preempts it overwrites it; see
+// uprobetop.bpf.c.
+func TestStackDepth(t *testing.T) {
+	const limit = 48
+	spec, err := loadUprobetop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range spec.Programs {
+		if name == "flush" {
+			continue // not a uprobe program: nothing else runs it
+		}
+		for function, depth := range stackDepths(p) {
+			if depth > limit {
+				t.Errorf("%s: %s uses %d bytes of stack, %d are safe", name, function, depth, limit)
+			}
+		}
+	}
+}
+
+func stackDepths(p *ebpf.ProgramSpec) map[string]int {
+	depths := map[string]int{}
+	function := p.Name
+	var frame asm.Register // holds a copy of the frame pointer
+	for _, ins := range p.Instructions {
+		if s := ins.Symbol(); s != "" {
+			function, frame = s, asm.R10
+		}
+		var at int
+		switch {
+		case ins.OpCode.Class().IsLoad() && ins.Src == asm.R10, ins.OpCode.Class().IsStore() && ins.Dst == asm.R10:
+			at = int(ins.Offset)
+		case ins.OpCode.Class().IsALU() && ins.OpCode.ALUOp() == asm.Mov && ins.Src == asm.R10 && ins.OpCode.Source() == asm.RegSource:
+			frame = ins.Dst
+		case ins.OpCode.Class().IsALU() && ins.OpCode.ALUOp() == asm.Add && ins.Dst == frame && ins.OpCode.Source() == asm.ImmSource:
+			at = int(ins.Constant)
+		}
+		depths[function] = max(depths[function], -at)
+	}
+	return depths
+}
+
+// What a kernel has is found by trying; this one has to give one answer twice.
+func TestFeatures(t *testing.T) {
+	if err := HaveUprobeMulti(); err != nil {
+		bpftest.Require(t, err)
+	}
+	if n, err := PossibleCPUs(); err != nil || n < 1 {
+		t.Errorf("%d possible CPUs, %v", n, err)
+	}
+	t.Logf("the process filter means a process: %v", ProcessFilter())
 }

@@ -158,6 +158,9 @@ static long flush_group(__u64 group, void *unused)
 	bpf_loop(cpus, sum_group, 0, 0);
 	for (__u32 k = 0; k < HIST_SUB; k++)
 		sum += f->sum[k];
+	group = f->group; /* the verifier of 6.1 has forgotten its bounds */
+	if (group >= HIST_GROUPS)
+		return 1;
 	if (sum == sent->group[group])
 		return 0;
 	r = reserve(f, RECORD_GROUP, group);

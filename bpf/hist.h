@@ -11,9 +11,10 @@
 extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
 
-static __always_inline __u32 log2_u64(__u64 v)
+/* 64 bits throughout: halves cost shifts, over which the verifier of 6.1 loses bounds. */
+static __always_inline __u64 log2_u64(__u64 v)
 {
-	__u32 r = 0, s;
+	__u64 r = 0, s;
 
 	s = (v > 0xffffffff) << 5; v >>= s; r |= s;
 	s = (v > 0xffff) << 4; v >>= s; r |= s;
@@ -23,9 +24,9 @@ static __always_inline __u32 log2_u64(__u64 v)
 	return r | (v >> 1);
 }
 
-static __always_inline __u32 bucket_of(__u64 ns)
+static __always_inline __u64 bucket_of(__u64 ns)
 {
-	__u32 e;
+	__u64 e;
 
 	if (ns < HIST_SUB)
 		return ns;
@@ -54,7 +55,7 @@ static __always_inline void record_latency(__u32 slot, struct cell *c, __u64 ns)
 {
 	__u32 i = bpf_get_smp_processor_id() * max_timed + slot;
 	struct hist *h = slot < max_timed ? bpf_map_lookup_elem(&hists, &i) : 0;
-	__u32 b = bucket_of(ns);
+	__u64 b = bucket_of(ns);
 
 	if (!h || b >= HIST_BUCKETS)
 		return;

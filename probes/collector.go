@@ -115,7 +115,10 @@ func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error
 
 // loadError says what a user can do about programs that do not load.
 func loadError(err error) error {
+	var rejected *ebpf.VerifierError
 	switch {
+	case errors.As(err, &rejected):
+		return &sentence{"the kernel's verifier rejects the programs: this is a fault of uprobetop, please report it with the output of -v", rejected}
 	case errors.Is(err, os.ErrPermission):
 		return &sentence{"probing needs root or CAP_BPF and CAP_PERFMON: run sudo uprobetop", err}
 	case errors.Is(err, ebpf.ErrNotSupported):
