@@ -88,22 +88,39 @@ func (f *File) having(base string, want func(Symbol) bool) []*Function {
 	return fns
 }
 
+// lookupDemangled finds a name as the demangler prints it. Demangling all names
+// of a large program takes a second; most names hold an identifier that must
+// stand in the mangled form as it is, and then only those that have it are
+// looked at.
 func (f *File) lookupDemangled(name string) []*Function {
 	var whole, bare []*Function
-	es := f.entries()
-	for i := range es {
-		e := &es[i]
-		if !strings.Contains(e.name, name) {
-			continue
-		}
-		fn := &f.Functions[e.fn]
-		if e.name == name {
+	look := func(fn *Function, raw, shown string) {
+		switch {
+		case !strings.Contains(shown, name):
+		case shown == name:
 			whole = appendNew(whole, fn)
-			continue
-		}
 		// Only the few that contain the name are demangled once more.
-		if raw := e.raw(f); mangled(raw) && Printable(demangled(raw, demangle.NoParams)) == name {
+		case mangled(raw) && Printable(demangled(raw, demangle.NoParams)) == name:
 			bare = appendNew(bare, fn)
+		}
+	}
+	if id := spelled(name); id != "" {
+		for i := range f.Functions {
+			fn := &f.Functions[i]
+			for a := -1; a < len(fn.Aliases); a++ {
+				s := fn.Symbol
+				if a >= 0 {
+					s = fn.Aliases[a]
+				}
+				if strings.Contains(s.Name, id) {
+					look(fn, s.Name, s.demangled())
+				}
+			}
+		}
+	} else {
+		es := f.entries()
+		for i := range es {
+			look(&f.Functions[es[i].fn], es[i].raw(f), es[i].name)
 		}
 	}
 	if len(whole) > 0 {
@@ -111,6 +128,31 @@ func (f *File) lookupDemangled(name string) []*Function {
 	}
 	slices.SortStableFunc(bare, func(a, b *Function) int { return cmp.Compare(a.age(a.Name), b.age(b.Name)) })
 	return bare
+}
+
+// spelled is the identifier that every mangled form of a demangled name holds
+// as it is: the function's own, ::bar( of Foo::bar(int). It is empty where there
+// may be none: operators, lambdas, and constructors, whose class can be
+// abbreviated.
+func spelled(name string) string {
+	last := leaf(name)
+	end := 0
+	for end < len(last) && identifier(last[end]) {
+		end++
+	}
+	id, rest := last[:end], last[end:]
+	if id == "" || digit(id[0]) || strings.HasPrefix(id, "operator") || rest != "" && rest[0] != '<' && rest[0] != '[' {
+		return ""
+	}
+	before := strings.TrimSuffix(name[:strings.LastIndex(name, last)], "::")
+	if class, _, _ := strings.Cut(leaf(before), "<"); class == id {
+		return ""
+	}
+	return id
+}
+
+func identifier(c byte) bool {
+	return c == '_' || digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // raw is the name as it stands in the symbol table.
