@@ -58,7 +58,7 @@ func Check(r Request, unwinds string) Finding {
 		return Finding{
 			Verdict: Asks,
 			Reason:  symbols.Printable(unwinds) + " uses exceptions, and one that passes through a function with a return probe ends the process",
-			Way:     "-y places it all the same, without -r entries are counted",
+			Way:     "-y places it all the same, and without -r its entries are counted",
 		}
 	}
 	return Finding{}

@@ -68,6 +68,7 @@ type Collector struct {
 	standing bool      // the first probe stands
 	retired  []*probe  // whose links are closed: their slots can be used again
 	final    bool
+	stopped  time.Time // when final was set: no hit counts after it
 
 	closing sync.WaitGroup // links
 }
@@ -258,7 +259,7 @@ func (c *Collector) snapshot() *Snapshot {
 	defer c.mu.Unlock()
 	now := time.Now()
 	s := &Snapshot{
-		Seq: c.last.Seq + 1, At: now, Elapsed: now.Sub(c.started),
+		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
 		Lost: Lost{Cells: c.decoder.lost}, Gone: c.ended(), Final: c.final,
 	}
@@ -285,6 +286,14 @@ func (c *Collector) snapshot() *Snapshot {
 	return s
 }
 
+// elapsed is the time in which hits counted; c.mu is held.
+func (c *Collector) elapsed(now time.Time) time.Duration {
+	if c.final {
+		now = c.stopped
+	}
+	return now.Sub(c.started)
+}
+
 func (c *Collector) online(cpu int) bool {
 	_, found := slices.BinarySearch(c.host.CPUs, cpu)
 	return found
@@ -295,7 +304,7 @@ func (c *Collector) online(cpu int) bool {
 // keep the state that they had.
 func (c *Collector) Finish() (*Snapshot, error) {
 	c.mu.Lock()
-	c.final = true
+	c.final, c.stopped = true, time.Now()
 	for _, p := range c.probes {
 		c.halt(p)
 	}

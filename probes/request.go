@@ -31,5 +31,5 @@ func (f Finding) String() string {
 	if f.Way == "" {
 		return f.Reason
 	}
-	return f.Reason + ": " + f.Way
+	return f.Reason + "; " + f.Way
 }

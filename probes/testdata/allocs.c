@@ -19,6 +19,8 @@ static void *run(void *unused)
 		free(p);
 	}
 	pthread_barrier_wait(&end);
+	for (;;)
+		pause(); // a thread that ends calls free
 	return unused;
 }
 

@@ -232,21 +232,21 @@ const patience = 2 * time.Second
 // endCommand gives the command's own status. If it still runs, because the
 // duration is over or uprobetop was interrupted, it is asked to end.
 func endCommand(s Streams, held *probes.Command, cut bool) error {
-	ended := func(within time.Duration) bool {
+	over := func() bool { return held.Ended().Err() != nil }
+	wait := func() {
 		select {
 		case <-held.Ended().Done():
-			return true
-		case <-time.After(within):
-			return false
+		case <-time.After(patience):
 		}
 	}
-	asked := false
-	switch {
-	case ended(0), cut && ended(patience): // at Ctrl-C the terminal tells the command, too
-	default:
-		asked = true
+	if cut { // at Ctrl-C the terminal tells the command, too
+		wait()
+	}
+	asked := !over()
+	if asked {
 		_ = held.Signal(syscall.SIGTERM)
-		if !ended(patience) {
+		wait()
+		if !over() {
 			fmt.Fprintf(s.Err, "uprobetop: the command does not end at SIGTERM and goes on as process %d\n", held.PID())
 		}
 	}
