@@ -73,10 +73,14 @@ type Collector struct {
 	closing sync.WaitGroup // links
 }
 
+// Supported tells whether this process may probe on this kernel: nil, or an
+// error that says what is missing. It is quick.
+func Supported() error { return loadError(bpf.HaveUprobeMulti()) }
+
 // New loads the programs. Nothing is probed yet.
 func New(c Config) (*Collector, error) {
-	if err := bpf.HaveUprobeMulti(); err != nil {
-		return nil, loadError(err)
+	if err := Supported(); err != nil {
+		return nil, err
 	}
 	return newCollector(c, bpf.UprobeMulti, multi{pid: kernelFilter(c.Filter)})
 }

@@ -138,7 +138,7 @@ func checkVersions(t *testing.T, f *File, static bool) {
 	for _, fn := range f.Lookup("api") {
 		got = append(got, fn.String())
 	}
-	if want := []string{"api@@V2", "api@V1"}; !slices.Equal(got, want) {
+	if want := []string{"api@@V2"}; !slices.Equal(got, want) {
 		t.Fatalf("api is %q, want %q", got, want)
 	}
 	old, now := f.Lookup("api")[1], f.Lookup("api")[0]

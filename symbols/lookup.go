@@ -11,14 +11,14 @@ import (
 // Lookup finds the functions that have exactly this name. It tries, and stops
 // at the first that finds any: the name as it stands in a symbol table, alone
 // or as name@VERSION or name@@VERSION; the name as the demangler prints it; and
-// that without the parameters. A name may have several functions: one for each
-// version, the default first, and static ones of different source files.
+// that without the parameters. A name without a version means the default one. It
+// may have several functions: static ones of different source files, overloads.
 func (f *File) Lookup(name string) []*Function {
 	if name == "" {
 		return nil
 	}
 	if fns := f.lookupRaw(name); len(fns) > 0 {
-		return fns
+		return newest(fns, name)
 	}
 	if base, version, ok := strings.Cut(name, "@"); ok {
 		must, isDefault := strings.CutPrefix(version, "@")
@@ -55,6 +55,17 @@ func (f *File) lookupRaw(name string) []*Function {
 	}
 	slices.SortStableFunc(fns, func(a, b *Function) int { return cmp.Compare(a.age(name), b.age(name)) })
 	return fns
+}
+
+// newest leaves out what name meant only for programs linked long ago, unless it
+// means nothing else. They are sorted by age.
+func newest(fns []*Function, name string) []*Function {
+	least := fns[0].age(name)
+	end := slices.IndexFunc(fns, func(f *Function) bool { return f.age(name) > least })
+	if end < 0 {
+		return fns
+	}
+	return fns[:end]
 }
 
 // age is 0 for the function that name means when a program is linked today, 1

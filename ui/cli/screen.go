@@ -74,6 +74,9 @@ func newDemo() *cobra.Command {
 }
 
 func runDemo(ctx context.Context) error {
+	if err := probes.Supported(); err != nil {
+		return err
+	}
 	demo, err := assets.StartDemo(ctx)
 	if err != nil {
 		return err

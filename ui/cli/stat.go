@@ -18,6 +18,7 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/probes/export"
+	"uprobetop/ui/format"
 )
 
 type statFlags struct {
@@ -166,16 +167,7 @@ func place(ctx context.Context, s Streams, col *probes.Collector, requests []pro
 	if err != nil {
 		return err
 	}
-	var notes []string
-	attached := 0
-	for i := range snap.Probes {
-		p := &snap.Probes[i]
-		if p.State == probes.Attached || p.State == probes.Gone {
-			attached++
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("%s is not probed: %s", p.Function.Demangled(), p.Note))
-	}
+	notes, attached := notProbed(snap)
 	if attached == 0 {
 		return &exit{exitNothing, errors.New(strings.Join(notes, "\n"))}
 	}
@@ -183,6 +175,31 @@ func place(ctx context.Context, s Streams, col *probes.Collector, requests []pro
 		fmt.Fprintf(s.Err, "uprobetop: %s\n", n)
 	}
 	return nil
+}
+
+// notProbed is one sentence a reason, and the number of probes that stand.
+func notProbed(snap *probes.Snapshot) (notes []string, attached int) {
+	var reasons []string
+	names := map[string][]string{}
+	for i := range snap.Probes {
+		p := &snap.Probes[i]
+		if p.State == probes.Attached || p.State == probes.Gone {
+			attached++
+			continue
+		}
+		if names[p.Note] == nil {
+			reasons = append(reasons, p.Note)
+		}
+		names[p.Note] = append(names[p.Note], p.Function.Demangled())
+	}
+	for _, reason := range reasons {
+		is := "is"
+		if len(names[reason]) > 1 {
+			is = "are"
+		}
+		notes = append(notes, fmt.Sprintf("%s %s not probed: %s", format.List(names[reason]), is, reason))
+	}
+	return notes, attached
 }
 
 // count runs until the first of: the duration, the end of the command or of the

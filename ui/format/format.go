@@ -3,8 +3,10 @@
 package format
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 type unit struct {
@@ -62,3 +64,18 @@ func SI(v float64) string { return scaled(v, siUnits) }
 
 // Latency is a time in ns as people say it: 96.4µs.
 func Latency(ns float64) string { return scaled(ns, timeUnits) }
+
+// List is names as a sentence has them: a, b and c; of many, the first few.
+func List(names []string) string {
+	const most = 5
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return names[0]
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), n-most+1)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
