@@ -22,9 +22,9 @@ type terminal struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	file *os.File
-	emu  *vt.SafeEmulator
 
-	mu    sync.Mutex
+	mu    sync.Mutex   // guards what follows
+	emu   *vt.Emulator // but not its answers, which it writes into a pipe
 	drawn *sync.Cond
 	late  bool
 	ended bool
@@ -33,7 +33,7 @@ type terminal struct {
 // openTerminal runs the program under test in a terminal of this size.
 func openTerminal(t *testing.T, width, height int, args ...string) *terminal {
 	t.Helper()
-	x := &terminal{t: t, cmd: program(args...), emu: vt.NewSafeEmulator(width, height)}
+	x := &terminal{t: t, cmd: program(args...), emu: vt.NewEmulator(width, height)}
 	x.drawn = sync.NewCond(&x.mu)
 	x.cmd.Env = append(x.cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
 	f, err := pty.StartWithSize(x.cmd, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})
@@ -41,7 +41,7 @@ func openTerminal(t *testing.T, width, height int, args ...string) *terminal {
 		t.Fatal(err)
 	}
 	x.file = f
-	go func() { _, _ = io.Copy(f, x.emu) }() // the terminal's answers
+	go func() { _, _ = io.Copy(f, x.emu) }()
 	go x.read()
 	t.Cleanup(func() {
 		x.cmd.Process.Kill()
@@ -55,8 +55,8 @@ func (x *terminal) read() {
 	buf := make([]byte, 1<<16)
 	for {
 		n, err := x.file.Read(buf)
-		_, _ = x.emu.Write(buf[:n])
 		x.mu.Lock()
+		_, _ = x.emu.Write(buf[:n])
 		x.ended = err != nil
 		x.drawn.Broadcast()
 		x.mu.Unlock()
@@ -113,6 +113,11 @@ func (x *terminal) leave(before *unix.Termios) {
 	}
 	if before != nil && *after != *before {
 		x.t.Errorf("the terminal is left as %+v, it was %+v", after, before)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for !x.ended { // what it drew last may still have to be read
+		x.drawn.Wait()
 	}
 	if x.emu.IsAltScreen() {
 		x.t.Error("the alternate screen is still there")
@@ -184,7 +189,9 @@ func TestScreenResize(t *testing.T) {
 	x := openTerminal(t, 120, 40, calls, "work")
 	x.wait(`work +entry`)
 	for _, size := range [][2]int{{60, 12}, {44, 9}, {80, 24}, {200, 50}} {
+		x.mu.Lock()
 		x.emu.Resize(size[0], size[1])
+		x.mu.Unlock()
 		if err := pty.Setsize(x.file, &pty.Winsize{Cols: uint16(size[0]), Rows: uint16(size[1])}); err != nil {
 			t.Fatal(err)
 		}
