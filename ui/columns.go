@@ -1,0 +1,306 @@
+package ui
+
+import (
+	"strings"
+
+	"uprobetop/probes"
+	"uprobetop/ui/chart"
+)
+
+// column is one column of the table. Its width depends on the width of the
+// screen and on nothing else.
+type column struct {
+	title string
+	width func(screen int) int // with the gap before it; 0: not shown
+	left  bool                 // begins at the left, after a gap of two
+	units []unit               // nil: a plain count
+	value func(*row) (v float64, ok bool)
+	draw  func(m *model, c *chart.Canvas, r *row) // instead of a value
+	warn  bool                                    // anything but 0 wants a look
+}
+
+// from is a width that does not grow.
+func from(screen, cells int) func(int) int {
+	return func(w int) int {
+		if w < screen {
+			return 0
+		}
+		return cells
+	}
+}
+
+func steps(pairs ...int) func(int) int {
+	return func(w int) int {
+		cells := 0
+		for i := 0; i < len(pairs); i += 2 {
+			if w >= pairs[i] {
+				cells = pairs[i+1]
+			}
+		}
+		return cells
+	}
+}
+
+// whenTimed is a value that only a uretprobe with calls in the window has.
+func whenTimed(f func(*numbers) float64) func(*row) (float64, bool) {
+	return func(r *row) (float64, bool) {
+		if r.shown == nil || r.shown.Kind != probes.Return {
+			return 0, false
+		}
+		return f(&r.num), true
+	}
+}
+
+// columns is the table from left to right, behind FUNCTION.
+func columns() []column {
+	return []column{
+		{title: "KIND", width: from(100, 6), left: true, draw: drawKind},
+		{title: "HITS", width: from(0, 10), units: rateUnits, value: func(r *row) (float64, bool) { return r.num.rate, true }},
+		{title: "LOAD", width: from(118, 8), units: noUnit, value: whenTimed(func(n *numbers) float64 { return n.load })},
+		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 16), left: true, draw: drawTrail},
+		{title: "PER CPU", width: steps(118, 18, 150, 34, 180, 66), left: true, draw: drawStrip},
+		{title: "P50", width: from(76, 8), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p50 })},
+		{title: "P90", width: from(140, 9), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p90 })},
+		{title: "P99", width: from(0, 9), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
+		{title: "P99.9", width: from(180, 11), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p999 })},
+		{title: "MAX", width: from(76, 8), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.max })},
+		{title: "IN FLIGHT", width: from(180, 10), value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.InFlight) })},
+		{title: "MISSED", width: from(100, 8), warn: true, value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.Missed.Total()) })},
+	}
+}
+
+// whenTimedStat is a term of the ledger, which only a uretprobe has.
+func whenTimedStat(f func(*probes.Stats) float64) func(*row) (float64, bool) {
+	return func(r *row) (float64, bool) {
+		if r.shown == nil || r.shown.Kind != probes.Return {
+			return 0, false
+		}
+		return f(r.shown), true
+	}
+}
+
+// place is where a column stands on a screen of a certain width.
+type place struct {
+	*column
+	index int // in columns(), and of its unit
+	x, w  int // without the gap
+}
+
+// layOut places the columns for a screen that is w cells wide.
+func (m *model) layOut(w int) {
+	m.places = m.places[:0]
+	x := w - 1
+	for i := len(m.columns) - 1; i >= 0; i-- {
+		col := &m.columns[i]
+		cells := col.width(w)
+		if cells == 0 {
+			continue
+		}
+		x -= cells
+		gap := 1
+		if col.left && col.draw != nil && col.title != "KIND" {
+			gap = 2
+		}
+		p := place{column: col, index: i, x: x + gap, w: cells - gap}
+		if col.title == "KIND" {
+			p.x, p.w = x, cells-1
+		}
+		m.places = append(m.places, p)
+	}
+	m.nameEnd = x - 1
+}
+
+// shownColumn returns the place of a column by title, or nil.
+func (m *model) shownColumn(title string) *place {
+	for i := range m.places {
+		if m.places[i].title == title {
+			return &m.places[i]
+		}
+	}
+	return nil
+}
+
+// room is the number of cells before the decimal point.
+func (p *place) room() int { return p.w - 3 }
+
+func (m *model) updateUnits() {
+	values := make([]float64, 0, len(m.rows))
+	for i := range m.places {
+		p := &m.places[i]
+		if len(p.units) < 2 {
+			continue
+		}
+		values = values[:0]
+		for _, r := range m.rows {
+			if r.shown == nil || m.condition(r) != measuring {
+				continue
+			}
+			if v, ok := p.value(r); ok {
+				values = append(values, v)
+			}
+		}
+		m.units[p.index].update(values, p.units, p.room(), m.shown.Elapsed)
+	}
+}
+
+// heading is the column's title with its unit and the sign of the sort.
+func (m *model) heading(p *place) string {
+	if len(p.units) < 2 || m.units[p.index].at == len(p.units) {
+		return p.title
+	}
+	return p.title + " " + p.units[m.units[p.index].at].name
+}
+
+// drawValue draws one number so that the decimal points of the column stand
+// under each other.
+func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
+	th := m.th
+	st := th.Text
+	if p.title == "HITS" {
+		st = th.Bright
+	}
+	end, ones := p.x+p.w, p.x+p.w-3
+	if p.units == nil {
+		ones = end
+	}
+	v, ok := p.value(r)
+	switch {
+	case !ok || len(p.units) > 1 && p.title != "HITS" && r.num.calls == 0:
+		c.Put(ones-1, y, th.Dash, th.Faint)
+	case v == 0:
+		c.Put(ones-1, y, '0', th.Muted)
+	case p.units == nil:
+		if p.warn {
+			st = th.Warn
+		}
+		c.Right(end, y, fitCount(v, p.w), st)
+	default:
+		at := m.units[p.index].at
+		if at == len(p.units) {
+			c.Right(end, y, p.own(v), st)
+			return
+		}
+		s := tableNumber(v / p.units[at].scale)
+		if len(wholePart(s)) > p.room() {
+			// It has grown out of the unit just now.
+			c.Right(end, y, p.own(v), st)
+			return
+		}
+		c.Text(ones-len(wholePart(s)), y, s, st)
+	}
+}
+
+// own is a value with a unit of its own.
+func (p *place) own(v float64) string {
+	if &p.units[0] == &timeUnits[0] {
+		return latency(v)
+	}
+	return si(v)
+}
+
+// fitCount is a count in full, or as 6.85M where that is too long.
+func fitCount(v float64, w int) string {
+	s := commas(uint64(max(v, 0)))
+	if v < 0 {
+		s = "-" + commas(uint64(-v))
+	}
+	if len(s) > w {
+		return si(v)
+	}
+	return s
+}
+
+func drawKind(m *model, c *chart.Canvas, r *row) {
+	st := m.th.Muted
+	word := string(m.th.Dash)
+	switch r.kindOf() {
+	case counted:
+		word = "entry"
+		if m.condition(r) == measuring {
+			st = m.th.Entry
+		}
+	case timed:
+		word = "ret"
+		if m.condition(r) == measuring {
+			st = m.th.Ret
+		}
+	case off:
+		if r.stat != nil {
+			word = [...]string{"entry", "ret"}[r.stat.Kind]
+		}
+	}
+	c.Text(0, 0, word, st)
+}
+
+func drawTrail(m *model, c *chart.Canvas, r *row) {
+	chart.Sparkline(c, r.trail.cells(m.sparkSecond(), c.W), m.th)
+}
+
+func drawStrip(m *model, c *chart.Canvas, r *row) {
+	chart.Strip(c, r.num.perCPU, m.th)
+}
+
+// shorten fits a name into w cells: parameter lists go first, then template
+// arguments, then leading namespaces, then the end.
+func shorten(name string, w int, mark rune) string {
+	if chart.Width(name) <= w {
+		return name
+	}
+	name = withoutParameters(name)
+	if chart.Width(name) > w {
+		name = withoutTemplates(name, mark)
+	}
+	for chart.Width(name) > w {
+		i := strings.Index(name, "::")
+		if i < 0 || i+2 >= len(name) {
+			break
+		}
+		name = name[i+2:]
+	}
+	return chart.Cut(name, w, mark)
+}
+
+func withoutParameters(name string) string {
+	depth := 0
+	for i := 0; i < len(name); i++ {
+		switch name[i] {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		case '(':
+			const anonymous = "(anonymous namespace)"
+			if strings.HasPrefix(name[i:], anonymous) {
+				i += len(anonymous) - 1
+				continue
+			}
+			if depth <= 0 && i > 0 && !strings.HasSuffix(name[:i], "operator") {
+				return name[:i]
+			}
+		}
+	}
+	return name
+}
+
+// withoutTemplates replaces the outermost template arguments by a mark. The
+// signs of an operator are none.
+func withoutTemplates(name string, mark rune) string {
+	if strings.Contains(name, "operator<") || strings.Contains(name, "operator>") || strings.Contains(name, "operator-") {
+		return name
+	}
+	var b strings.Builder
+	depth := 0
+	for _, r := range name {
+		switch {
+		case r == '<':
+			if depth++; depth == 1 {
+				b.WriteString("<" + string(mark) + ">")
+			}
+		case r == '>' && depth > 0:
+			depth--
+		case depth == 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

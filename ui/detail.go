@@ -1,0 +1,280 @@
+package ui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"uprobetop/probes"
+	"uprobetop/ui/chart"
+)
+
+// view is one way to look at the selected function.
+type view struct {
+	title   string
+	windows bool // its numbers are over the window; else since the probe was placed
+	draw    func(m *model, c *chart.Canvas, r *row)
+	reading func(m *model, c *chart.Canvas, r *row) // one row; may be nil
+}
+
+// views are the tabs, in the order of their digits.
+func views() []view {
+	return []view{
+		{"latency", true, drawLatency, drawLatencyReading},
+		{"CPUs", true, drawCPUs, nil},
+		{"ledger", false, drawLedger, nil},
+	}
+}
+
+// drawDetail draws the rule and what is under it.
+func (m *model) drawDetail(c *chart.Canvas, y0 int) {
+	r := m.selected
+	if r == nil {
+		return
+	}
+	if !m.split() {
+		m.drawShortRule(c.Sub(0, 0, c.W, 1), r)
+		return
+	}
+	if m.wide() {
+		m.drawPanes(c, r, y0)
+		return
+	}
+	m.drawRule(c.Sub(0, 0, c.W, 1), r, y0)
+	top := 1
+	if m.airy() {
+		top = 2
+	}
+	m.drawView(c.Sub(0, top, c.W, c.H-top), m.views[m.viewAt], r)
+}
+
+// drawView draws a view and its reading line.
+func (m *model) drawView(c *chart.Canvas, v view, r *row) {
+	h := c.H
+	switch {
+	case m.airy() && v.reading == nil:
+		h--
+	case m.airy():
+		h -= 2
+		if m.measured(r) {
+			v.reading(m, c.Sub(0, h, c.W, 1), r)
+		}
+	}
+	body := c.Sub(0, 0, c.W, h)
+	if !m.measured(r) {
+		m.drawNoNumbers(body, r)
+		return
+	}
+	v.draw(m, body, r)
+}
+
+// measured says whether a row has numbers to look at.
+func (m *model) measured(r *row) bool {
+	return r.shown != nil && (r.shown.Hits > 0 || m.condition(r) == measuring)
+}
+
+// drawNoNumbers says what there is to say of a row without numbers.
+func (m *model) drawNoNumbers(c *chart.Canvas, r *row) {
+	th := m.th
+	cond := m.condition(r)
+	s := m.sentence(r, cond)
+	lines := []string{s.long}
+	keys := []string{"d", "take the row away"}
+	switch cond {
+	case silent:
+		lines = []string{
+			"Armed for " + span(m.snap.Elapsed-r.stat.Placed) + ", 0 hits: no call reached this address.",
+			"It was not called, or it is inlined into its callers.",
+		}
+		if r.stat.Filtered > 0 {
+			lines[1] = commas(r.stat.Filtered) + " hits were of processes that the filter leaves out."
+		}
+		keys = []string{"/", "find its relatives", "d", "take the probe away"}
+	case refused, failed:
+		keys = append([]string{"space", "try again"}, keys...)
+	case notProbed:
+		lines = []string{"Not probed."}
+		keys = []string{"space", "count its hits", "r", "measure its latency", "d", "take the row away"}
+	case placing:
+		keys = nil
+	}
+	y := 0
+	for i, line := range lines {
+		st := th.Muted
+		if i == 0 {
+			st = th.Bright
+		}
+		for _, part := range wrap(line, c.W-6) {
+			c.Text(3, y, part, st)
+			y++
+		}
+	}
+	for i := 0; i+1 < len(keys); i += 2 {
+		c.Text(3, y+1+i/2, keys[i], th.Key)
+		c.Text(11, y+1+i/2, keys[i+1], th.Text)
+	}
+}
+
+// drawRule is the line between table and detail: function, tabs, window.
+func (m *model) drawRule(c *chart.Canvas, r *row, y0 int) {
+	th := m.th
+	c.Fill(0, 0, c.W, 1, th.H, th.Line)
+	x := 1
+	right := m.drawWindow(c, m.views[m.viewAt], y0)
+	if hidden := m.hidden(); hidden != "" {
+		right = c.Right(right-2, 0, " "+hidden+" ", th.Muted)
+	}
+	full := m.w >= 100 && m.h >= 30
+	tabs := 0
+	for i, v := range m.views {
+		if full || i == m.viewAt {
+			tabs += len(v.title) + 4
+		} else {
+			tabs += 3
+		}
+	}
+	x = c.Text(x, 0, " "+shorten(r.name, right-x-tabs-4, th.Ellipsis)+" ", th.Bright) + 1
+	for i, v := range m.views {
+		from := x
+		digit := itoa(i + 1)
+		switch {
+		case i == m.viewAt:
+			x = c.Text(x, 0, " "+digit+" "+v.title+" ", th.Tab)
+		case full:
+			x = c.Text(x, 0, " "+digit, th.Key)
+			x = c.Text(x, 0, " "+v.title+" ", th.Muted)
+		default:
+			x = c.Text(x, 0, " "+digit+" ", th.Muted)
+		}
+		m.spot(from, y0, x-from, 1, func(m *model, _ int) tea.Cmd { m.viewAt = i; return nil })
+	}
+}
+
+// hidden says which rows are visible, if not all are.
+func (m *model) hidden() string {
+	n := m.tableRows()
+	if n >= len(m.rows) {
+		return ""
+	}
+	return itoa(m.top+1) + "–" + itoa(m.top+n) + " of " + itoa(len(m.rows))
+}
+
+// drawWindow ends a rule with what the numbers are over, and returns where
+// that begins.
+func (m *model) drawWindow(c *chart.Canvas, v view, y0 int) int {
+	th := m.th
+	if !v.windows {
+		return c.Right(c.W-1, 0, " "+m.sincePlaced()+" ", th.Text)
+	}
+	x := c.Right(c.W-1, 0, "] ", th.Key)
+	right := x
+	x = c.Right(x, 0, m.windowName()+" ", th.Text)
+	left := c.Right(x, 0, " [ ", th.Key)
+	m.spot(left, y0, x-left, 1, func(m *model, _ int) tea.Cmd { m.turnWindow(-1); return nil })
+	m.spot(right, y0, 2, 1, func(m *model, _ int) tea.Cmd { m.turnWindow(1); return nil })
+	return left
+}
+
+func (m *model) sincePlaced() string {
+	if m.selected == nil || m.selected.shown == nil {
+		return "since it was placed"
+	}
+	return "since it was placed, " + span(m.shown.Elapsed-m.selected.shown.Placed)
+}
+
+func (m *model) windowName() string {
+	d := m.window()
+	if d == 0 {
+		return "since start"
+	}
+	return "last " + itoa(int(d/time.Second)) + "s"
+}
+
+// drawShortRule is the detail of a small screen.
+func (m *model) drawShortRule(c *chart.Canvas, r *row) {
+	th := m.th
+	c.Fill(0, 0, c.W, 1, th.H, th.Line)
+	right := c.W - 2
+	if hidden := m.hidden(); hidden != "" {
+		right = c.Right(right, 0, " "+hidden+" ", th.Muted) - 1
+	}
+	timed := m.condition(r) == measuring && r.shown != nil && r.shown.Kind == probes.Return && r.num.calls > 0
+	room := right - 3
+	if timed {
+		room -= 25
+	}
+	x := c.Text(1, 0, " "+shorten(r.name, max(room, 10), th.Ellipsis)+" ", th.Bright)
+	if !timed {
+		return
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+		style chart.Style
+	}{{"p50", r.num.p50, th.T90}, {"p99", r.num.p99, th.T99}, {"max", r.num.max, th.TMax}} {
+		text := latency(f.value)
+		if x+len(f.name)+3+chart.Width(text) > right {
+			return
+		}
+		x = c.Text(x, 0, " "+f.name, f.style.With(chart.Bold))
+		x = c.Text(x, 0, " "+text+" ", th.Text)
+	}
+}
+
+// drawZoomed gives one view the whole screen.
+func (m *model) drawZoomed(c *chart.Canvas) {
+	r, th := m.selected, m.th
+	if r == nil {
+		return
+	}
+	v := m.views[m.viewAt]
+	if m.split() {
+		y0 := m.h - 1 - c.H
+		m.drawRule(c.Sub(0, 0, c.W, 1), r, y0)
+		top := 1
+		if m.airy() {
+			top = 2
+		}
+		m.drawView(c.Sub(0, top, c.W, c.H-top), v, r)
+		return
+	}
+	sign, st := m.sign(r, m.condition(r))
+	c.Put(1, 0, sign, st)
+	x := c.Text(3, 0, shorten(r.name, c.W-40, th.Ellipsis), th.Bright)
+	c.Text(x+2, 0, itoa(m.viewAt+1)+" "+v.title, th.Muted)
+	drawKeys(c, c.W-1, 0, []string{"esc", "back"}, th)
+	m.drawView(c.Sub(0, 1, c.W, c.H-1), v, r)
+}
+
+// wide says whether all views have room side by side.
+func (m *model) wide() bool { return m.w >= 160 && m.h >= 45 }
+
+// drawPanes shows every view at once: latency over ledger, CPUs to the right.
+func (m *model) drawPanes(c *chart.Canvas, r *row, y0 int) {
+	left := c.W * 62 / 100
+	low := 15
+	if c.H >= 38 {
+		low = 19
+	}
+	m.drawPane(c.Sub(0, 0, left, c.H-low), 0, r, y0)
+	m.drawPane(c.Sub(0, c.H-low, left, low), 2, r, y0+c.H-low)
+	m.drawPane(c.Sub(left+1, 0, c.W-left-1, c.H), 1, r, y0)
+	c.Fill(left, 1, 1, c.H-1, m.th.V, m.th.Grid)
+}
+
+func (m *model) drawPane(c *chart.Canvas, at int, r *row, y0 int) {
+	th, v := m.th, m.views[at]
+	c.Fill(0, 0, c.W, 1, th.H, th.Line)
+	x := 1
+	right := m.drawWindow(c, v, y0)
+	if at == 0 {
+		x = c.Text(x, 0, " "+shorten(r.name, right-24, th.Ellipsis)+" ", th.Bright) + 1
+	}
+	if at == m.viewAt {
+		c.Text(x, 0, " "+itoa(at+1)+" "+v.title+" ", th.Tab)
+	} else {
+		c.Text(c.Text(x, 0, " "+itoa(at+1), th.Key), 0, " "+v.title+" ", th.Text)
+	}
+	m.spot(0, y0, c.W, 1, func(m *model, _ int) tea.Cmd { m.viewAt = at; return nil })
+	m.drawView(c.Sub(0, 2, c.W, c.H-2), v, r)
+}

@@ -1,0 +1,67 @@
+package ui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"uprobetop/ui/chart"
+)
+
+// spot is a part of the screen that can be clicked. do gets the cell within it.
+type spot struct {
+	x, y, w, h int
+	do         func(m *model, x int) tea.Cmd
+}
+
+func (m *model) spot(x, y, w, h int, do func(m *model, x int) tea.Cmd) {
+	m.spots = append(m.spots, spot{x, y, w, h, do})
+}
+
+func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
+	if msg.Button != tea.MouseLeft {
+		return nil
+	}
+	// The last one drawn lies on top.
+	for i := len(m.spots) - 1; i >= 0; i-- {
+		s := m.spots[i]
+		if msg.X >= s.x && msg.X < s.x+s.w && msg.Y >= s.y && msg.Y < s.y+s.h {
+			return s.do(m, msg.X-s.x)
+		}
+	}
+	return nil
+}
+
+func (m *model) wheel(msg tea.MouseWheelMsg) {
+	by := 0
+	switch msg.Button {
+	case tea.MouseWheelUp:
+		by = -1
+	case tea.MouseWheelDown:
+		by = 1
+	}
+	if f, ok := m.dialog.(*finder); ok {
+		f.move(by)
+		return
+	}
+	if m.dialog == nil {
+		m.move(by)
+	}
+}
+
+// wrap breaks a text into lines of at most w cells, between words.
+func wrap(s string, w int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && chart.Width(line)+1+chart.Width(word) > w {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,347 @@
+package ui
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"uprobetop/probes"
+	"uprobetop/symbols"
+)
+
+// key identifies a function: the row stays when its probe gets a new id.
+type key struct {
+	dev, ino uint64
+	path     string
+	offset   symbols.Offset
+}
+
+func keyOf(f *symbols.File, fn *symbols.Function) key {
+	return key{f.Dev, f.Ino, f.Path, fn.Offset}
+}
+
+// want is what the user wants of a function.
+type want uint8
+
+const (
+	off want = iota
+	counted
+	timed
+)
+
+func wantOf(k probes.Kind) want {
+	if k == probes.Return {
+		return timed
+	}
+	return counted
+}
+
+func (w want) kind() probes.Kind {
+	if w == timed {
+		return probes.Return
+	}
+	return probes.Entry
+}
+
+// row is one function on the screen.
+type row struct {
+	key
+	file *symbols.File
+	fn   *symbols.Function
+	name string
+
+	want    want
+	asked   bool            // Place is running
+	tried   bool            // Place has returned for what is wanted now
+	leaving bool            // to be dropped once its probe is known
+	kept    bool            // it was probed, or refused: it stays until it is taken away
+	settled uint64          // the snapshot from which on the last Place shows
+	finding *probes.Finding // why it is not placed
+	failure string          // why Place failed
+
+	all   []*probes.Stats // every probe on the function that is not being removed
+	stat  *probes.Stats   // the one of them to show; nil: not probed
+	shown *probes.Stats   // what the numbers are of; differs while frozen
+	num   numbers
+	trail trail
+	hits  uint64        // of stat, at the time active
+	alive time.Duration // when hits last grew
+
+	sortKey  float64       // settled: follows the value with patience
+	moved    time.Duration // since when the value is away from sortKey
+	unseated bool          // sortKey is not set yet
+	born     int
+}
+
+// silentAfter is how long an armed probe without a hit shows its numbers.
+const silentAfter = 30 * time.Second
+
+// condition is what a row is at the moment; the order is that of the table.
+type condition uint8
+
+const (
+	measuring condition = iota
+	silent
+	placing
+	failed
+	refused
+	gone
+	stopped
+	notProbed
+)
+
+func (m *model) condition(r *row) condition {
+	switch {
+	case r.finding != nil:
+		return refused
+	case r.failure != "":
+		return failed
+	case r.stat == nil && (r.asked || r.want != off):
+		return placing
+	case r.stat == nil:
+		return notProbed
+	}
+	switch r.stat.State {
+	case probes.Placing:
+		return placing
+	case probes.Stopped:
+		return stopped
+	case probes.Refused:
+		return refused
+	case probes.Failed:
+		return failed
+	case probes.Gone:
+		return gone
+	}
+	if m.snap.Elapsed-max(r.alive, r.stat.Placed) >= silentAfter {
+		return silent
+	}
+	return measuring
+}
+
+// kindOf is what the row measures now: off while there is no probe.
+func (r *row) kindOf() want {
+	if r.stat == nil || r.stat.State == probes.Refused || r.stat.State == probes.Failed {
+		return off
+	}
+	return wantOf(r.stat.Kind)
+}
+
+// rowFor returns the row of a function, and makes one if there is none.
+func (m *model) rowFor(f *symbols.File, fn *symbols.Function) *row {
+	k := keyOf(f, fn)
+	if r := m.byKey[k]; r != nil {
+		return r
+	}
+	m.born++
+	r := &row{key: k, file: f, fn: fn, name: symbols.Printable(fn.Demangled()), unseated: true, born: m.born}
+	m.byKey[k] = r
+	m.rows = append(m.rows, r)
+	return r
+}
+
+func (m *model) dropRow(r *row) {
+	i := slices.Index(m.rows, r)
+	if i < 0 {
+		return
+	}
+	m.rows = slices.Delete(m.rows, i, i+1)
+	delete(m.byKey, r.key)
+	if m.selected == r {
+		m.selected = nil
+		if len(m.rows) > 0 {
+			m.selected = m.rows[min(i, len(m.rows)-1)]
+		}
+	}
+}
+
+// take brings the rows up to a snapshot.
+func (m *model) take(s *probes.Snapshot) {
+	if s.Seq <= m.snap.Seq && m.snap.Seq != 0 {
+		return
+	}
+	m.snap, m.arrived, m.dirty = s, m.now, true
+	for _, r := range m.rows {
+		r.all, r.stat = r.all[:0], nil
+	}
+	for i := range s.Probes {
+		st := &s.Probes[i]
+		if m.removed[st.ID] {
+			continue
+		}
+		k := keyOf(st.File, st.Function)
+		known := m.byKey[k] != nil
+		r := m.rowFor(st.File, st.Function)
+		if !known {
+			r.want, r.tried = wantOf(st.Kind), true
+		}
+		r.all, r.kept = append(r.all, st), true
+	}
+	newSecond := m.past.add(s)
+	for _, r := range m.rows {
+		r.choose()
+		m.follow(r, newSecond)
+	}
+	if !m.frozen {
+		m.shown = s
+		m.measure()
+	}
+	if m.selected == nil && len(m.rows) > 0 {
+		m.selectFirst()
+	}
+	m.warnAbout()
+}
+
+// choose decides which of the row's probes is shown.
+func (r *row) choose() {
+	r.stat = nil
+	for _, st := range r.all {
+		if r.stat == nil || better(st, r.stat) {
+			r.stat = st
+		}
+	}
+}
+
+// better says whether a is the probe to show of two on the same function: the
+// one that counts, and of two that do, the younger.
+func better(a, b *probes.Stats) bool {
+	ca, cb := a.State == probes.Attached, b.State == probes.Attached
+	if ca != cb {
+		return ca
+	}
+	return a.ID > b.ID
+}
+
+// follow keeps the row's own history.
+func (m *model) follow(r *row, newSecond bool) {
+	if r.stat == nil {
+		return
+	}
+	if r.stat.Hits != r.hits {
+		r.hits, r.alive = r.stat.Hits, m.snap.Elapsed
+	}
+	if newSecond && r.stat.State == probes.Attached {
+		rate, _ := m.past.second(r.stat)
+		r.trail.add(int(m.snap.Elapsed/time.Second), rate)
+		if !m.frozen {
+			r.trail.forget()
+		}
+	}
+}
+
+// measure computes what is on the screen from the snapshot that is shown.
+func (m *model) measure() {
+	past := m.history()
+	for _, r := range m.rows {
+		r.shown = r.stat
+		if m.frozen && r.stat != nil {
+			r.shown = find(m.shown, r.stat.ID)
+		}
+		if r.shown != nil {
+			r.num = past.measure(m.shown, r.shown, m.window())
+		}
+	}
+	m.totals = m.total()
+	m.updateUnits()
+	m.sortRows()
+	m.dirty = true
+}
+
+// history is what goes with the snapshot that is shown.
+func (m *model) history() *history {
+	if m.frozen {
+		return &m.held
+	}
+	return &m.past
+}
+
+// totals is the line under the header.
+type totals struct {
+	rate   float64
+	missed uint64
+	lost   uint64
+	perCPU []float64
+	off    *row // at rest and not in balance
+	any    bool
+}
+
+func (m *model) total() totals {
+	t := totals{lost: m.shown.Lost.Cells + m.shown.Lost.Calls, perCPU: make([]float64, m.shown.CPUs)}
+	from, to := m.history().lastSecond()
+	for _, r := range m.rows {
+		st := r.shown
+		if st == nil {
+			continue
+		}
+		t.any = true
+		t.missed += st.Missed.Total()
+		if st.State == probes.Attached {
+			t.rate += r.num.rate
+		}
+		for i, v := range r.num.perCPU {
+			if i >= len(t.perCPU) {
+				t.perCPU = append(t.perCPU, 0)
+			}
+			t.perCPU[i] += v
+		}
+		b, a := find(to, st.ID), find(from, st.ID)
+		if st.Kind == probes.Return && a != nil && b != nil && a.Hits == b.Hits && b.Hits == st.Hits &&
+			b.Balance() != 0 && st.Balance() != 0 {
+			t.off = r
+		}
+	}
+	return t
+}
+
+// The order of the rows is calm: a value has to stay 10 % away from the one
+// that the row is sorted by for 2 s, and nothing moves for 3 s after a key.
+const (
+	sortLead     = 0.10
+	sortPatience = 2 * time.Second
+	sortRest     = 3 * time.Second
+)
+
+func (m *model) sortRows() {
+	col := m.sortColumn()
+	for _, r := range m.rows {
+		v, ok := 0.0, false
+		if r.shown != nil {
+			v, ok = col.value(r)
+		}
+		if !ok {
+			// Below all that have the value, by rate.
+			v = -1 / (1 + r.num.rate)
+		}
+		away := math.Abs(v-r.sortKey) > sortLead*math.Abs(r.sortKey)
+		switch {
+		case r.unseated && r.shown != nil:
+			r.sortKey, r.unseated = v, v <= 0
+		case !away:
+			r.moved = 0
+		case r.moved == 0:
+			r.moved = m.shown.Elapsed
+		case m.shown.Elapsed-r.moved >= sortPatience:
+			r.sortKey, r.moved = v, 0
+		}
+	}
+	if m.now.Sub(m.touched) < sortRest {
+		return
+	}
+	slices.SortStableFunc(m.rows, m.compareRows)
+}
+
+func (m *model) compareRows(a, b *row) int {
+	ca, cb := m.condition(a), m.condition(b)
+	if c := cmp.Compare(ca, cb); c != 0 {
+		return c
+	}
+	c := cmp.Compare(b.sortKey, a.sortKey)
+	if m.ascending {
+		c = -c
+	}
+	if c != 0 {
+		return c
+	}
+	return cmp.Compare(a.born, b.born)
+}

@@ -1,0 +1,80 @@
+package ui
+
+import "uprobetop/ui/chart"
+
+// statistic is one line of the column beside the histogram.
+type statistic struct {
+	name, value string
+	nameStyle   chart.Style
+	valueStyle  chart.Style
+	rank        int // the higher, the earlier it leaves a short column
+}
+
+// statistics are the lines in groups, for a column that is w cells wide.
+func (m *model) statistics(r *row, w int) [][]statistic {
+	th, n, st := m.th, &r.num, r.shown
+	latencyOf := func(v float64) string {
+		if n.calls == 0 {
+			return string(th.Dash)
+		}
+		return latency(v)
+	}
+	missed, missedName := th.Text, th.Muted
+	if st.Missed.Total() > 0 {
+		missed, missedName = th.Warn, th.Warn
+	}
+	return [][]statistic{
+		{
+			{"calls", fitCount(float64(n.calls), w-6), th.Muted, th.Bright, 0},
+			{"mean", latencyOf(n.mean), th.Muted, th.Text, 3},
+		},
+		{
+			{"p50", latencyOf(n.p50), th.T90, th.Bright, 0},
+			{"p90", latencyOf(n.p90), th.T90, th.Bright, 1},
+			{"p99", latencyOf(n.p99), th.T99, th.Bright, 0},
+			{"p99.9", latencyOf(n.p999), th.TMax, th.Bright, 1},
+			{"max", latencyOf(n.max), th.TMax, th.Bright, 0},
+		},
+		{
+			{"load", tableNumber(n.load), th.Muted, th.Text, 2},
+			{"in flight", fitCount(float64(st.InFlight), w-10), th.Muted, th.Text, 2},
+			{"unwound", commas(st.Unwound.Total()), th.Muted, th.Text, 4},
+			{"missed", commas(st.Missed.Total()), missedName, missed, 2},
+		},
+	}
+}
+
+func drawStatistics(m *model, c *chart.Canvas, r *row) {
+	groups := m.statistics(r, c.W)
+	// Blank rows go first, then the lines of the highest rank.
+	fits := func(limit, blank int) bool {
+		n := blank
+		for _, g := range groups {
+			for _, s := range g {
+				if s.rank <= limit {
+					n++
+				}
+			}
+		}
+		return n <= c.H
+	}
+	blank := fits(4, len(groups)-1)
+	limit := 4
+	for limit > 0 && !fits(limit, 0) {
+		limit--
+	}
+	y := 0
+	for i, g := range groups {
+		if i > 0 && blank {
+			y++
+		}
+		for _, s := range g {
+			if s.rank > limit {
+				continue
+			}
+			c.Text(0, y, s.name, s.nameStyle)
+			c.Right(c.W, y, s.value, s.valueStyle)
+			y++
+		}
+	}
+}

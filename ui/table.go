@@ -1,0 +1,233 @@
+package ui
+
+import (
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"uprobetop/probes"
+	"uprobetop/ui/chart"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+const doubleClick = 400 * time.Millisecond
+
+// drawTable draws the header line and the visible rows. y0 is where c lies on
+// the screen, for the mouse.
+func (m *model) drawTable(c *chart.Canvas, y0 int) {
+	m.drawHeadings(c, y0)
+	n := c.H - 1
+	m.scroll(n)
+	for i := range min(n, len(m.rows)-m.top) {
+		r := m.rows[m.top+i]
+		m.drawRow(c.Sub(0, i+1, c.W, 1), r)
+		m.spot(0, y0+1+i, c.W, 1, func(m *model, x int) tea.Cmd {
+			twice := m.selected == r && m.now.Sub(m.clicked) < doubleClick
+			m.selected, m.touched, m.clicked = r, m.now, m.now
+			if x >= 3 && x <= 4 {
+				return m.toggle(r)
+			}
+			if twice {
+				m.zoom()
+			}
+			return nil
+		})
+	}
+}
+
+// scroll keeps the selected row among the n that are visible.
+func (m *model) scroll(n int) {
+	for i, r := range m.rows {
+		if r == m.selected {
+			m.top = min(m.top, i)
+			m.top = max(m.top, i-n+1)
+		}
+	}
+	m.top = max(min(m.top, len(m.rows)-n), 0)
+}
+
+func (m *model) drawHeadings(c *chart.Canvas, y0 int) {
+	th := m.th
+	c.Text(5, 0, "FUNCTION", th.Muted)
+	sorted := m.sortColumn()
+	for i := range m.places {
+		p := &m.places[i]
+		st, title := th.Muted, m.heading(p)
+		if p.left {
+			c.Text(p.x, 0, title, st)
+			continue
+		}
+		if p.column == sorted {
+			st = th.Bright
+		}
+		x := c.Right(p.x+p.w, 0, title, st)
+		if p.column == sorted {
+			sign := th.Down
+			if m.ascending {
+				sign = th.Up
+			}
+			c.Put(x-2, 0, sign, th.Accent)
+		}
+		m.spot(x, y0, len(title), 1, func(m *model, _ int) tea.Cmd {
+			m.ascending = m.sortTitle == p.title && !m.ascending
+			m.sortTitle = p.title
+			m.resort()
+			return nil
+		})
+	}
+}
+
+func (m *model) drawRow(c *chart.Canvas, r *row) {
+	th := m.th
+	cond := m.condition(r)
+	sign, st := m.sign(r, cond)
+	c.Put(3, 0, sign, st)
+	m.drawName(c, r, cond)
+	for i := range m.places {
+		p := &m.places[i]
+		if cond != measuring && p.title != "KIND" {
+			continue
+		}
+		if p.draw != nil {
+			p.draw(m, c.Sub(p.x, 0, p.w, 1), r)
+		} else if r.shown != nil {
+			m.drawValue(c, 0, p, r)
+		}
+	}
+	if cond != measuring {
+		m.drawSentence(c, r, cond)
+	}
+	if r == m.selected {
+		c.Map(selected(th))
+		arrow := th.Accent
+		if th.SelText || th.Sel.Bg == 0 {
+			arrow = chart.Style{Fg: th.Sel.Fg, Attr: th.Sel.Attr}
+		}
+		arrow.Bg = th.Sel.Bg
+		c.Put(1, 0, th.Selected, arrow)
+	}
+}
+
+func (m *model) drawName(c *chart.Canvas, r *row, cond condition) {
+	th := m.th
+	room := m.nameEnd - 5
+	missed := uint64(0)
+	if r.shown != nil && cond == measuring && m.shownColumn("MISSED") == nil {
+		missed = r.shown.Missed.Total()
+	}
+	if missed > 0 {
+		room -= 2
+	}
+	st := th.Text
+	if r == m.selected {
+		st = th.Bright
+	}
+	x := c.Text(5, 0, shorten(r.name, room, th.Ellipsis), st)
+	if missed > 0 {
+		c.Put(x+1, 0, '!', th.Warn)
+	}
+}
+
+// sign is the state of a row in one cell.
+func (m *model) sign(r *row, cond condition) (rune, chart.Style) {
+	th := m.th
+	switch cond {
+	case placing:
+		return th.Placing, th.Accent
+	case failed, refused:
+		return th.Failed, th.Bad
+	case notProbed, stopped:
+		return th.NotProbed, th.Muted
+	}
+	sign, st := th.EntrySign, th.Entry
+	if r.stat.Kind == probes.Return {
+		sign, st = th.RetSign, th.Ret
+	}
+	if cond != measuring {
+		st = th.Muted
+	}
+	return sign, st
+}
+
+// sentence is what a row without numbers says, in three lengths, and the keys
+// that lead out of it.
+type sentence struct {
+	long, medium, short string
+	out                 []string // key, word, key, word …
+	style               chart.Style
+}
+
+func (m *model) sentence(r *row, cond condition) sentence {
+	th := m.th
+	switch cond {
+	case placing:
+		return sentence{"placing: the kernel is being asked", "placing", "placing", nil, th.Accent}
+	case refused, failed:
+		why := r.failure
+		long := why
+		if r.finding != nil {
+			why, long = clean(r.finding.Reason), withWay(*r.finding)
+		} else if r.stat != nil {
+			why = clean(r.stat.Note)
+			long = why
+		}
+		out := []string{"d", "take away"}
+		return sentence{"cannot be placed: " + long, why, why, out, th.Bad}
+	case gone:
+		hits := commas(r.stat.Hits)
+		return sentence{
+			"the target has ended, after " + hits + " hits", "ended, after " + hits + " hits",
+			"ended: " + si(float64(r.stat.Hits)) + " hits", nil, th.Warn,
+		}
+	case stopped:
+		hits := commas(r.stat.Hits)
+		return sentence{"stopped, after " + hits + " hits", "stopped, after " + hits + " hits", "stopped", nil, th.Muted}
+	case silent:
+		s := sentence{
+			"armed, 0 hits in 30 s: no call reached this address", "armed, 0 hits in 30 s",
+			"0 hits in 30 s", nil, th.Muted,
+		}
+		if r.stat.Filtered > 0 {
+			s.long = "armed, 0 hits in 30 s: the filter lets nobody through"
+		}
+		return s
+	}
+	return sentence{"not probed", "not probed", "not probed", []string{"space", "count", "r", "latency"}, th.Muted}
+}
+
+// drawSentence uses everything from HITS to the right edge.
+func (m *model) drawSentence(c *chart.Canvas, r *row, cond condition) {
+	th := m.th
+	s := m.sentence(r, cond)
+	x := c.W - 1
+	if c.W >= 76 {
+		x = drawKeys(c, x, 0, s.out, th)
+	}
+	from := m.shownColumn("HITS").x
+	text := s.short
+	switch {
+	case c.W >= 100:
+		text = s.long
+	case c.W >= 76:
+		text = s.medium
+	}
+	if x < c.W-1 {
+		x -= 2
+	}
+	c.Text(from, 0, chart.Cut(text, x-from, th.Ellipsis), s.style)
+}
+
+// drawKeys draws keys and words so that they end before x, and returns where
+// they begin.
+func drawKeys(c *chart.Canvas, x, y int, keys []string, th *chart.Theme) int {
+	for i := len(keys) - 2; i >= 0; i -= 2 {
+		x = c.Right(x, y, keys[i+1], th.Muted)
+		x = c.Right(x-1, y, keys[i], th.Accent)
+		if i > 0 {
+			x -= 3
+		}
+	}
+	return x
+}

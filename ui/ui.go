@@ -1,0 +1,75 @@
+// Package ui is the interactive screen: one root model over a source of
+// snapshots. It never waits for the collector: a tick takes the newest snapshot
+// there is, and whatever makes the kernel work runs beside the screen.
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"uprobetop/probes"
+	"uprobetop/symbols"
+)
+
+// Source is the collector as the screen sees it. All of it may be called from
+// any goroutine.
+type Source interface {
+	// Snapshot is the newest one; never nil.
+	Snapshot() *probes.Snapshot
+	// Check says what speaks against a request. It is quick.
+	Check(probes.Request) probes.Finding
+	// Place asks for probes and blocks while the kernel works. Those that are
+	// refused or fail appear in the next snapshot with State and Note; the error
+	// is for what kept all of them from being tried.
+	Place(ctx context.Context, reqs ...probes.Request) error
+	// Remove stops a probe at once; its row leaves the next snapshot.
+	Remove(id probes.ID) error
+}
+
+// Target is what is being looked at.
+type Target struct {
+	Label  string          // a name and perhaps a PID: "mysqld 2841"
+	Files  []*symbols.File // whose functions can be found
+	Kernel string          // release: "6.18.44"
+}
+
+// Options are the choices that a command line makes for the screen. The zero
+// value is a good one.
+type Options struct {
+	Theme   string            // auto (or empty), dark, light, high-contrast, 16, mono
+	ASCII   bool              // no character beyond ASCII, whatever the locale says
+	NoMouse bool              // leave the mouse to the terminal
+	Watch   *symbols.Function // selected at first; nil: the first row
+	Find    bool              // begin in the search for functions
+}
+
+// Run shows the screen until the user quits or ctx ends; the second is no
+// error. The terminal is as it was when Run returns, after a panic too.
+func Run(ctx context.Context, src Source, t Target, opts Options) error {
+	if opts.Theme != "" && !slices.Contains(themeNames[:], opts.Theme) {
+		return fmt.Errorf("there is no theme %q: use one of %v", opts.Theme, themeNames)
+	}
+	m := newModel(ctx, src, t, opts)
+	m.look.ascii = opts.ASCII || asciiOnly(os.Getenv)
+	m.setTheme()
+	return m.run()
+}
+
+// run shows the screen until it is left.
+func (m *model) run(options ...tea.ProgramOption) error {
+	_, err := tea.NewProgram(m, append(options, tea.WithContext(m.ctx))...).Run()
+	if err == nil || errors.Is(err, tea.ErrInterrupted) || m.ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("the screen stopped: %w", err)
+}
+
+// pullEvery is how often the newest snapshot is asked for. It is shorter than
+// a tick of the collector, so that no snapshot is shown late.
+const pullEvery = 100 * time.Millisecond
