@@ -154,7 +154,7 @@ func (m *model) drawHeader(c *chart.Canvas) {
 		end = c.Text(end+1, 0, rest, th.Muted)
 	}
 	dot := " " + string(th.Dot) + " "
-	parts := []string{clean(cmp.Or(m.target.Kernel, m.snap.Kernel)), count(m.snap.CPUs, "CPU"), m.snap.Method, count(m.probed(), "probe")}
+	parts := []string{clean(version(cmp.Or(m.target.Kernel, m.snap.Kernel))), count(m.snap.CPUs, "CPU"), m.snap.Method, count(m.probed(), "probe")}
 	files := m.fileNames()
 	// What goes first where there is no room: files, method, kernel, CPUs.
 	width := func() int { return chart.Width(strings.Join(present(parts), dot)) }
@@ -324,4 +324,10 @@ func (m *model) drawNothing(c *chart.Canvas) {
 	c.Text(x+8, y+4, "find a function among "+commas(uint64(n)), th.Text)
 	c.Text(x, y+5, "?", th.Key)
 	c.Text(x+8, y+5, "every key", th.Text)
+}
+
+// version is a kernel's release without what its builder appended: 6.18.44.
+func version(release string) string {
+	v, _, _ := strings.Cut(release, "-")
+	return v
 }

@@ -122,8 +122,8 @@ func findKeys() []binding {
 		return finding(func(_ *model, f *finder) { f.move(sign * max(f.rows-1, 1)) })
 	}
 	return []binding{
-		{[]string{"tab"}, "tab", "count the hits of the selected, or no more", groupProbes, "probe", 0, onMatch((*model).toggle), nil},
-		{[]string{"ctrl+r"}, "ctrl-r", "its latency too, or no more", groupProbes, "return", 0, onMatch((*model).toggleReturn), nil},
+		{[]string{"tab"}, "tab", "count the hits of the selected, or no more", groupProbes, "count", 0, onMatch((*model).toggle), nil},
+		{[]string{"ctrl+r"}, "ctrl-r", "its latency too, or no more", groupProbes, "latency", 0, onMatch((*model).toggleReturn), nil},
 		{[]string{"down", "ctrl+n"}, "↓ ↑", "select", groupMove, "", 0, by(1), nil},
 		{[]string{"up", "ctrl+p"}, "↑", "select", groupMove, "", 0, by(-1), nil},
 		{[]string{"pgdown"}, "pgdn", "a page down", groupMove, "", 0, page(1), nil},

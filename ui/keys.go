@@ -68,8 +68,8 @@ func keys() []binding {
 
 func probeKeys() []binding {
 	return []binding{
-		{[]string{"space"}, "space", "count the hits, or no more", groupProbes, "probe", 2, withRow((*model).toggle), (*model).hasRow},
-		{[]string{"r"}, "r", "its latency too, or no more", groupProbes, "return", 3, withRow((*model).toggleReturn), (*model).hasRow},
+		{[]string{"space"}, "space", "count the hits, or no more", groupProbes, "count", 2, withRow((*model).toggle), (*model).hasRow},
+		{[]string{"r"}, "r", "its latency too, or no more", groupProbes, "latency", 3, withRow((*model).toggleReturn), (*model).hasRow},
 		{[]string{"d"}, "d", "take the row away, and its probe", groupProbes, "", 0, withRow((*model).takeAway), (*model).hasRow},
 		{[]string{"u"}, "u", "undo the last change", groupProbes, "undo", 7, (*model).takeBack, func(m *model) bool { return len(m.undo) > 0 }},
 		{[]string{"/"}, "/", "find a function", groupProbes, "find", 0, (*model).openFind, nil},

@@ -109,7 +109,7 @@ func count(n int, thing string) string {
 
 // columnUnit chooses the one unit of a column and holds on to it: it changes
 // only when a value has not fitted for 2 s, or a larger unit has been possible
-// for 30 s.
+// for 30 s. A unit for each value is what fits worst of all.
 type columnUnit struct {
 	at       int // in the units; their number: each value brings its own
 	chosen   bool
@@ -140,12 +140,16 @@ func (u *columnUnit) update(values []float64, units []unit, room int, now time.D
 		u.at, u.chosen = best, true
 		return
 	}
-	if u.at == len(units) || unitFits(low, high, units[u.at].scale, room, 0.05) {
+	fits := best == u.at
+	if u.at < len(units) {
+		fits = unitFits(low, high, units[u.at].scale, room, 0.05)
+	}
+	if fits {
 		u.tight = 0
 	} else if u.tight == 0 {
 		u.tight = now
 	}
-	if larger := best > u.at && best < len(units) || u.at == len(units) && best < u.at; !larger {
+	if larger := best > u.at && best < len(units); !larger {
 		u.possible = 0
 	} else if u.possible == 0 {
 		u.possible = now
