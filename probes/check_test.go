@@ -1,0 +1,82 @@
+package probes
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"uprobetop/bpf/bpftest"
+)
+
+// Points that begin with c4, c5 or 62 are refused whoever asks and in whatever
+// company; the others stand.
+func TestAVXIsRefused(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("x86-64 only")
+	}
+	f := open(t, bpftest.Compile(t, "testdata/avx.c"))
+	c := newCollectorHere(t, Config{})
+	var rs []Request
+	for _, name := range []string{"vex2", "plain", "vex3", "evex"} {
+		for _, kind := range []Kind{Entry, Return} {
+			r := request(t, f, kind, name)
+			r.Accepted = true // no answer makes it right
+			rs = append(rs, r)
+		}
+	}
+	if err := c.Place(context.Background(), rs...); err != nil {
+		t.Fatal(err)
+	}
+	s := collect(t, c)
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		want := Refused
+		if p.Function.Name == "plain" {
+			want = Attached
+		}
+		if p.State != want || want == Refused && !strings.Contains(p.Note, "AVX") {
+			t.Errorf("%s %s is %s: %s", p.Kind, p.Function.Name, p.State, p.Note)
+		}
+	}
+}
+
+// Of the host's libc, nothing that begins so is ever let through; malloc is.
+func TestLibcFindings(t *testing.T) {
+	out, err := exec.Command("ldd", "/bin/sh").Output()
+	if err != nil {
+		t.Skipf("ldd: %v", err)
+	}
+	var path string
+	for field := range strings.FieldsSeq(string(out)) {
+		if strings.Contains(field, "/libc.so") {
+			path = field
+		}
+	}
+	if path == "" {
+		t.Skip("sh uses no shared libc")
+	}
+	f := open(t, path)
+	refused := 0
+	for i := range f.Functions {
+		r := Request{Kind: Return, File: f, Function: &f.Functions[i]}
+		code, err := f.Code(r.Function, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := r.Function.Indirect || x86(f) && (code[0] == 0xc4 || code[0] == 0xc5 || code[0] == 0x62)
+		if got := Check(r, "").Verdict; (got == Refuses) != bad || got == Asks {
+			t.Errorf("%s: verdict %d", r.Function.Name, got)
+		}
+		if bad {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Errorf("%s has nothing to refuse, not even memset", path)
+	}
+	if v := Check(request(t, f, Return, "malloc"), "/x/libstdc++.so.6"); v.Verdict != Asks || !strings.Contains(v.Reason, "libstdc++") {
+		t.Errorf("malloc of a program with exceptions: %+v", v)
+	}
+}

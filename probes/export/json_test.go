@@ -1,0 +1,84 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"uprobetop/probes"
+	"uprobetop/probes/hist"
+	"uprobetop/symbols"
+)
+
+func snapshot() *probes.Snapshot {
+	f := &symbols.File{Path: "/lib/libc.so.6", BuildID: "c0ffee"}
+	fn := &symbols.Function{
+		Symbol: symbols.Symbol{Name: "malloc", Version: "GLIBC_2.2.5", Default: true},
+		Addr:   0x9e260, Offset: 0x9d260, Aliases: []symbols.Symbol{{Name: "__libc_malloc"}},
+	}
+	h := &hist.Histogram{Sum: 190, Min: 81, Max: 109}
+	h.Counts[hist.Index(81)], h.Counts[hist.Index(109)] = 1, 1
+	return &probes.Snapshot{
+		Seq: 8, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Elapsed: 2 * time.Second,
+		Interval: 250 * time.Millisecond, Kernel: "6.18.44", CPUs: 2, Method: "uprobe_multi",
+		Filter: probes.Filter{PIDs: []int{4121}},
+		Probes: []probes.Stats{
+			{
+				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn}, State: probes.Attached,
+				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
+				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
+				Latency: h, Load: 0.5,
+			},
+			{
+				Probe: &probes.Probe{ID: 1, File: f, Function: fn}, State: probes.Refused, Note: "because",
+				PerCPU: []probes.CPUStats{{CPU: 0}, {CPU: 1}},
+			},
+		},
+	}
+}
+
+const want = `{"schema":"uprobetop/1","final":false,"at":"2026-01-02T03:04:05Z","elapsed_s":2,"interval_s":0.25,"cpus":2,` +
+	`"kernel":"6.18.44","targets":[{"path":"/lib/libc.so.6","build_id":"c0ffee"}],` +
+	`"filter":{"pids":[4121],"tids":[],"cgroup":""},"attach":"uprobe_multi","inflight":"task","probes":[` +
+	`{"id":0,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
+	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
+	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
+	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
+	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":null,"load":0.5,` +
+	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
+	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
+	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
+	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
+	`"hits":0,"rate":0,"per_cpu":[{"cpu":0,"hits":0,"rate":0},{"cpu":1,"hits":0,"rate":0}],` +
+	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":0,"missed":null,` +
+	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
+	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
+
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	if err := JSON(&b, snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got  %swant %s", b.String(), want)
+	}
+}
+
+// In the final object what is per second is over the whole time.
+func TestFinalJSON(t *testing.T) {
+	s := snapshot()
+	s.Final = true
+	var b bytes.Buffer
+	if err := JSON(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	var o object
+	if err := json.Unmarshal(b.Bytes(), &o); err != nil {
+		t.Fatal(err)
+	}
+	p := o.Probes[0]
+	if !o.Final || p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
+		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, p.Rate, p.PerCPU[0].Rate, *p.Load)
+	}
+}
