@@ -3,6 +3,7 @@ package ui
 import (
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // banner is the one line of news between table and detail. It stays until esc,
@@ -53,7 +54,7 @@ func (m *model) drawBanner(c *chart.Canvas) {
 	}
 	text := m.banner.text
 	if text == lateBanner {
-		text = "no snapshot for " + seconds(m.late()) + ": the host is busy; totals stay exact"
+		text = "no snapshot for " + format.Seconds(m.late()) + ": the host is busy; totals stay exact"
 	}
 	st, sign := m.th.Warn, m.th.Asks
 	if m.banner.bad {

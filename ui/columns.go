@@ -5,6 +5,7 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // column is one column of the table. Its width depends on the width of the
@@ -13,7 +14,7 @@ type column struct {
 	title string
 	width func(screen int) int // with the gap before it; 0: not shown
 	left  bool                 // begins at the left, after a gap of two
-	units []unit               // nil: a plain count
+	units []format.Unit        // nil: a plain count
 	value func(*row) (v float64, ok bool)
 	draw  func(m *model, c *chart.Canvas, r *row) // instead of a value
 	warn  bool                                    // anything but 0 wants a look
@@ -55,15 +56,15 @@ func whenTimed(f func(*numbers) float64) func(*row) (float64, bool) {
 func columns() []column {
 	return []column{
 		{title: "KIND", width: from(100, 6), left: true, draw: drawKind},
-		{title: "HITS", width: from(0, 10), units: rateUnits, value: func(r *row) (float64, bool) { return r.num.rate, true }},
-		{title: "LOAD", width: from(118, 8), units: noUnit, value: whenTimed(func(n *numbers) float64 { return n.load })},
+		{title: "HITS", width: from(0, 10), units: format.RateUnits, value: func(r *row) (float64, bool) { return r.num.rate, true }},
+		{title: "LOAD", width: from(118, 8), units: format.NoUnit, value: whenTimed(func(n *numbers) float64 { return n.load })},
 		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 16), left: true, draw: drawTrail},
 		{title: "PER CPU", width: steps(118, 18, 150, 34, 180, 66), left: true, draw: drawStrip},
-		{title: "P50", width: from(76, 8), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p50 })},
-		{title: "P90", width: from(140, 9), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p90 })},
-		{title: "P99", width: from(0, 9), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
-		{title: "P99.9", width: from(180, 11), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.p999 })},
-		{title: "MAX", width: from(76, 8), units: timeUnits, value: whenTimed(func(n *numbers) float64 { return n.max })},
+		{title: "P50", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p50 })},
+		{title: "P90", width: from(140, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p90 })},
+		{title: "P99", width: from(0, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
+		{title: "P99.9", width: from(180, 11), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p999 })},
+		{title: "MAX", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.max })},
 		{title: "IN FLIGHT", width: from(180, 10), value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.InFlight) })},
 		{title: "MISSED", width: from(100, 8), warn: true, value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.Missed.Total()) })},
 	}
@@ -148,7 +149,7 @@ func (m *model) heading(p *place) string {
 	if len(p.units) < 2 || m.units[p.index].at == len(p.units) {
 		return p.title
 	}
-	return p.title + " " + p.units[m.units[p.index].at].name
+	return p.title + " " + p.units[m.units[p.index].at].Name
 }
 
 // drawValue draws one number so that the decimal points of the column stand
@@ -180,7 +181,7 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 			c.Right(end, y, p.own(v), st)
 			return
 		}
-		s := tableNumber(v / p.units[at].scale)
+		s := format.Table(v / p.units[at].Scale)
 		if len(wholePart(s)) > p.room() {
 			// It has grown out of the unit just now.
 			c.Right(end, y, p.own(v), st)
@@ -192,20 +193,20 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 
 // own is a value with a unit of its own.
 func (p *place) own(v float64) string {
-	if &p.units[0] == &timeUnits[0] {
-		return latency(v)
+	if &p.units[0] == &format.TimeUnits[0] {
+		return format.Latency(v)
 	}
-	return si(v)
+	return format.SI(v)
 }
 
 // fitCount is a count in full, or as 6.85M where that is too long.
 func fitCount(v float64, w int) string {
-	s := commas(uint64(max(v, 0)))
+	s := format.Count(uint64(max(v, 0)))
 	if v < 0 {
-		s = "-" + commas(uint64(-v))
+		s = "-" + format.Count(uint64(-v))
 	}
 	if len(s) > w {
-		return si(v)
+		return format.SI(v)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // cpuGroup is one line of the CPUs view: one CPU, or several where not every
@@ -32,7 +33,7 @@ func drawCPUs(m *model, c *chart.Canvas, r *row) {
 	}
 	m.charts.fit(r, m.window())
 	top := slices.Max(rates)
-	u := rateUnits[min(bestUnit(math.Max(top/100, 1), math.Max(top, 1), rateUnits, 5), len(rateUnits)-1)]
+	u := format.RateUnits[min(bestUnit(math.Max(top/100, 1), math.Max(top, 1), format.RateUnits, 5), len(format.RateUnits)-1)]
 	head := 2
 	if c.H < 10 {
 		head = 1
@@ -54,7 +55,7 @@ func drawCPUs(m *model, c *chart.Canvas, r *row) {
 	for i, g := range groups {
 		x, y := 3+i/perColumn*w, head+1+i%perColumn
 		if i%perColumn == 0 {
-			c.Right(x+w-4, head, u.name, th.Muted)
+			c.Right(x+w-4, head, u.Name, th.Muted)
 			if i == 0 && len(groups) < len(rates) {
 				c.Text(x, head, "busiest of "+itoa(groups[0].last-groups[0].first+1), th.Muted)
 			}
@@ -65,14 +66,14 @@ func drawCPUs(m *model, c *chart.Canvas, r *row) {
 		}
 		c.Right(x+label, y, g.label(), name)
 		chart.Bar(c.Sub(x+label+2, y, w-label-15, 1), g.rate/full, bar, th)
-		m.drawAligned(c, x+w-4, y, g.rate/u.scale, value)
+		m.drawAligned(c, x+w-4, y, g.rate/u.Scale, value)
 	}
 }
 
 // drawAligned ends a number before x so that decimal points stand under each
 // other.
 func (m *model) drawAligned(c *chart.Canvas, x, y int, v float64, st chart.Style) {
-	s := tableNumber(v)
+	s := format.Table(v)
 	if v == 0 {
 		st = m.th.Muted
 	}
@@ -90,7 +91,7 @@ func groupCPUs(rates []float64, room int) []cpuGroup {
 	return out
 }
 
-func (m *model) drawCPUSummary(c *chart.Canvas, rates []float64, u unit) {
+func (m *model) drawCPUSummary(c *chart.Canvas, rates []float64, u format.Unit) {
 	th := m.th
 	sum := 0.0
 	for _, v := range rates {
@@ -101,13 +102,13 @@ func (m *model) drawCPUSummary(c *chart.Canvas, rates []float64, u unit) {
 	if c.W < 90 {
 		gap = 2
 	}
-	x := c.Text(3, 0, "hits "+u.name+" a CPU", th.Muted)
+	x := c.Text(3, 0, "hits "+u.Name+" a CPU", th.Muted)
 	x = c.Text(x+gap, 0, "mean ", th.Muted)
-	x = c.Text(x, 0, tableNumber(mean/u.scale), th.Bright)
+	x = c.Text(x, 0, format.Table(mean/u.Scale), th.Bright)
 	if top, hot := chart.Hottest(rates); hot >= 0 {
 		x = c.Text(x+gap, 0, "hottest ", th.Muted)
 		x = c.Text(x, 0, "cpu "+itoa(hot), th.Hot.With(chart.Bold))
-		x = c.Text(x, 0, " "+tableNumber(top/u.scale), th.Text)
+		x = c.Text(x, 0, " "+format.Table(top/u.Scale), th.Text)
 		if times := ", " + strconv.FormatFloat(top/mean, 'f', 1, 64) + th.Times + " the mean"; x+chart.Width(times) < c.W {
 			x = c.Text(x, 0, times, th.Text)
 		}
@@ -117,7 +118,7 @@ func (m *model) drawCPUSummary(c *chart.Canvas, rates []float64, u unit) {
 	}
 	x = c.Text(x+gap, 0, "half of it on ", th.Muted)
 	x = c.Text(x, 0, itoa(half(rates, sum)), th.Bright)
-	c.Text(x, 0, " of "+count(len(rates), "CPU"), th.Muted)
+	c.Text(x, 0, " of "+format.Things(len(rates), "CPU"), th.Muted)
 }
 
 // half is the least number of CPUs that carry half of all hits.

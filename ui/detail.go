@@ -7,6 +7,7 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // view is one way to look at the selected function.
@@ -83,11 +84,11 @@ func (m *model) drawNoNumbers(c *chart.Canvas, r *row) {
 	switch cond {
 	case silent:
 		lines = []string{
-			"Armed for " + span(m.snap.Elapsed-r.stat.Placed) + ", 0 hits: no call reached this address.",
+			"Armed for " + format.Span(m.snap.Elapsed-r.stat.Placed) + ", 0 hits: no call reached this address.",
 			"It was not called, or it is inlined into its callers.",
 		}
 		if r.stat.Filtered > 0 {
-			lines[1] = commas(r.stat.Filtered) + " hits were of processes that the filter leaves out."
+			lines[1] = format.Count(r.stat.Filtered) + " hits were of processes that the filter leaves out."
 		}
 		keys = []string{"/", "find its relatives", "d", "take the probe away"}
 	case refused, failed:
@@ -179,7 +180,7 @@ func (m *model) sincePlaced() string {
 	if m.selected == nil || m.selected.shown == nil {
 		return "since it was placed"
 	}
-	return "since it was placed, " + span(m.shown.Elapsed-m.selected.shown.Placed)
+	return "since it was placed, " + format.Span(m.shown.Elapsed-m.selected.shown.Placed)
 }
 
 func (m *model) windowName() string {
@@ -212,7 +213,7 @@ func (m *model) drawShortRule(c *chart.Canvas, r *row) {
 		value float64
 		style chart.Style
 	}{{"p50", r.num.p50, th.T90}, {"p99", r.num.p99, th.T99}, {"max", r.num.max, th.TMax}} {
-		text := latency(f.value)
+		text := format.Latency(f.value)
 		if x+len(f.name)+3+chart.Width(text) > right {
 			return
 		}

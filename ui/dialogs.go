@@ -3,6 +3,7 @@ package ui
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -145,7 +146,9 @@ func (h *helper) update(m *model, msg tea.KeyPressMsg) tea.Cmd {
 func (h *helper) entries() []binding {
 	all := keys()
 	slices.SortStableFunc(all, func(a, b binding) int { return groupRank(a.group) - groupRank(b.group) })
-	return slices.DeleteFunc(all, func(b binding) bool { return b.help == "" || !containsFold(b.show+" "+b.help, h.query) })
+	return slices.DeleteFunc(all, func(b binding) bool {
+		return b.help == "" || !strings.Contains(strings.ToLower(b.show+" "+b.help), strings.ToLower(h.query))
+	})
 }
 
 func groupRank(g string) int {

@@ -13,6 +13,7 @@ import (
 	"uprobetop/probes"
 	"uprobetop/symbols"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 const (
@@ -87,7 +88,7 @@ func (m *model) drawTooSmall(c *chart.Canvas) {
 	at := c.Text(x, y+2, "60×12 cells are needed, this is ", th.Text)
 	c.Text(at, y+2, itoa(m.w)+"×"+itoa(m.h)+".", th.Bright)
 	at = c.Text(x, y+3, "Still counting: ", th.Text)
-	c.Text(at, y+3, si(m.totals.rate)+" hits/s", th.Bright)
+	c.Text(at, y+3, format.SI(m.totals.rate)+" hits/s", th.Bright)
 	at = c.Text(x, y+5, "q", th.Key)
 	c.Text(at+1, y+5, "quit   make it larger to go on", th.Muted)
 }
@@ -154,7 +155,7 @@ func (m *model) drawHeader(c *chart.Canvas) {
 		end = c.Text(end+1, 0, rest, th.Muted)
 	}
 	dot := " " + string(th.Dot) + " "
-	parts := []string{clean(version(cmp.Or(m.target.Kernel, m.snap.Kernel))), count(m.snap.CPUs, "CPU"), m.snap.Method, count(m.probed(), "probe")}
+	parts := []string{clean(version(cmp.Or(m.target.Kernel, m.snap.Kernel))), format.Things(m.snap.CPUs, "CPU"), m.snap.Method, format.Things(m.probed(), "probe")}
 	files := m.fileNames()
 	// What goes first where there is no room: files, method, kernel, CPUs.
 	width := func() int { return chart.Width(strings.Join(present(parts), dot)) }
@@ -189,7 +190,7 @@ func (m *model) fileNames() string {
 		names = append(names, clean(filepath.Base(f.Path)))
 	}
 	if len(names) > 3 {
-		names = append(names[:2], count(len(names)-2, "more file"))
+		names = append(names[:2], format.Things(len(names)-2, "more file"))
 	}
 	return strings.Join(names, " + ")
 }
@@ -210,11 +211,11 @@ func (m *model) state() (text string, mark rune, st chart.Style) {
 	th := m.th
 	switch d := m.late(); {
 	case m.frozen:
-		return "frozen, " + seconds(m.snap.Elapsed-m.shown.Elapsed) + " behind", th.Frozen, th.Warn
+		return "frozen, " + format.Seconds(m.snap.Elapsed-m.shown.Elapsed) + " behind", th.Frozen, th.Warn
 	case m.snap.Final || m.snap.Gone:
 		return "ended", th.Late, th.Muted
 	case d > 0:
-		return seconds(d) + " late", th.Late, th.Warn
+		return format.Seconds(d) + " late", th.Late, th.Warn
 	case m.snap.Interval > 0:
 		return "live " + perSecond(m.snap.Interval) + "/s", th.Live, th.Good
 	}
@@ -227,7 +228,7 @@ func perSecond(interval time.Duration) string {
 	if n >= 1 {
 		n = math.Round(n)
 	}
-	return three(n)
+	return format.Three(n)
 }
 
 func (m *model) drawTotals(c *chart.Canvas) {
@@ -237,7 +238,7 @@ func (m *model) drawTotals(c *chart.Canvas) {
 	if m.w >= 100 {
 		gap = 3
 	}
-	x := c.Text(1, 0, si(t.rate), th.Bright)
+	x := c.Text(1, 0, format.SI(t.rate), th.Bright)
 	x = c.Text(x+1, 0, "hits/s", th.Muted) + gap
 	switch {
 	case t.off != nil:
@@ -321,7 +322,7 @@ func (m *model) drawNothing(c *chart.Canvas) {
 	c.Text(x, y+1, "A uprobe counts the hits of a function, a uretprobe", th.Muted)
 	c.Text(x, y+2, "times its calls too. Both cost the target a trap a hit.", th.Muted)
 	c.Text(x, y+4, "/", th.Key)
-	c.Text(x+8, y+4, "find a function among "+commas(uint64(n)), th.Text)
+	c.Text(x+8, y+4, "find a function among "+format.Count(uint64(n)), th.Text)
 	c.Text(x, y+5, "?", th.Key)
 	c.Text(x+8, y+5, "every key", th.Text)
 }

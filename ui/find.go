@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"uprobetop/symbols"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // finder searches all functions of the target as one types.
@@ -190,12 +192,12 @@ func (f *finder) draw(m *model, c *chart.Canvas) {
 	}
 	x := c.Text(2, y, string(th.Prompt)+" ", th.Key)
 	query := clean(f.input.Value())
-	found := commas(uint64(f.total)) + " of " + commas(uint64(f.all)) + " functions"
+	found := format.Count(uint64(f.total)) + " of " + format.Count(uint64(f.all)) + " functions"
 	switch {
 	case f.running && m.now.Sub(f.since) > 200*time.Millisecond:
-		found = "searching " + commas(uint64(f.all)) + " functions"
+		found = "searching " + format.Count(uint64(f.all)) + " functions"
 	case m.w >= 100:
-		found += "   " + latency(float64(f.took))
+		found += "   " + format.Latency(float64(f.took))
 	}
 	end := c.Right(c.W-2, y, found, th.Muted)
 	room := end - x - 3
@@ -280,7 +282,7 @@ func (f *finder) drawSize(m *model, c *chart.Canvas, x int, fn *symbols.Function
 		c.Right(x, 0, string(m.th.Dash), m.th.Faint)
 		return
 	}
-	c.Right(x, 0, commas(fn.Size), m.th.Text)
+	c.Right(x, 0, format.Count(fn.Size), m.th.Text)
 }
 
 // drawName draws a name with what was typed marked in it. If it is too long for
@@ -317,7 +319,7 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 			if r.kindOf() == timed {
 				word, st = "latency, ", th.Ret
 			}
-			return word + si(r.num.rate) + "/s", st
+			return word + format.SI(r.num.rate) + "/s", st
 		case refused, failed:
 			return m.sentence(r, cond).medium, th.Bad
 		case notProbed:
@@ -350,7 +352,7 @@ func (f *finder) drawAbout(m *model, c *chart.Canvas, match symbols.Match) {
 	}
 	lines := [][2]string{
 		{"symbol", clean(fn.Symbol.String())},
-		{"address", "0x" + hex(uint64(fn.Addr)) + ", offset 0x" + hex(uint64(fn.Offset)) + " in the file"},
+		{"address", fmt.Sprintf("%#x, offset %#x in the file", uint64(fn.Addr), uint64(fn.Offset))},
 	}
 	if len(aliases) > 0 {
 		lines = append(lines, [2]string{"aliases", strings.Join(aliases, ", ")})

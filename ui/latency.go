@@ -7,6 +7,7 @@ import (
 
 	"uprobetop/probes/hist"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // chartState is what the views remember between drawings: where the cursor is,
@@ -63,7 +64,7 @@ func (m *model) plot(r *row) *chart.Histogram {
 	l.fit(r, m.window())
 	h := &chart.Histogram{
 		Low: 100, High: 1e6, Top: 1000, Linear: l.linear, Cursor: -1,
-		XLabel: roundLatency, YLabel: roundCount,
+		XLabel: format.RoundLatency, YLabel: format.RoundCount,
 	}
 	if n.calls == 0 {
 		h.Empty = "no calls in the " + m.windowName()
@@ -97,11 +98,11 @@ func (m *model) plot(r *row) *chart.Histogram {
 	h.Top = float64(top)
 	h.P50, h.P90, h.P99 = n.p50, n.p90, n.p99
 	h.Flags = []chart.Flag{
-		{At: n.p50, Name: "p50", Value: latency(n.p50), Style: th.T90, Left: true},
-		{At: n.p99, Name: "p99", Value: latency(n.p99), Style: th.T99},
-		{At: n.max, Name: "max", Value: latency(n.max), Style: th.TMax},
-		{At: n.p90, Name: "p90", Value: latency(n.p90), Style: th.T90},
-		{At: n.p999, Name: "p99.9", Value: latency(n.p999), Style: th.TMax},
+		{At: n.p50, Name: "p50", Value: format.Latency(n.p50), Style: th.T90, Left: true},
+		{At: n.p99, Name: "p99", Value: format.Latency(n.p99), Style: th.T99},
+		{At: n.max, Name: "max", Value: format.Latency(n.max), Style: th.TMax},
+		{At: n.p90, Name: "p90", Value: format.Latency(n.p90), Style: th.T90},
+		{At: n.p999, Name: "p99.9", Value: format.Latency(n.p999), Style: th.TMax},
 	}
 	return h
 }
@@ -152,9 +153,9 @@ func drawLatency(m *model, c *chart.Canvas, r *row) {
 // drawCounting is the latency view of a uprobe: it says what there is instead.
 func drawCounting(m *model, c *chart.Canvas, r *row) {
 	th := m.th
-	x := c.Text(3, 0, commas(r.shown.Hits), th.Bright)
-	x = c.Text(x+1, 0, "hits in "+span(m.shown.Elapsed-r.shown.Placed)+", now ", th.Muted)
-	x = c.Text(x, 0, si(r.num.rate), th.Bright)
+	x := c.Text(3, 0, format.Count(r.shown.Hits), th.Bright)
+	x = c.Text(x+1, 0, "hits in "+format.Span(m.shown.Elapsed-r.shown.Placed)+", now ", th.Muted)
+	x = c.Text(x, 0, format.SI(r.num.rate), th.Bright)
 	c.Text(x, 0, "/s", th.Muted)
 	c.Text(3, 2, "A uprobe counts hits; it does not see them return.", th.Text)
 	c.Text(3, 4, "r", th.Key)
@@ -216,8 +217,8 @@ func drawLatencyReading(m *model, c *chart.Canvas, r *row) {
 		from, to, calls, any := bucketsIn(r.num.lat, low, high)
 		c.Put(x, 0, th.Cursor, th.Bright)
 		if any {
-			end := c.Text(x+2, 0, latency(float64(from))+th.Range+latency(float64(to)), th.Text)
-			c.Text(end+2, 0, commas(calls)+" calls, "+percent(float64(calls)/float64(r.num.calls)), th.Muted)
+			end := c.Text(x+2, 0, format.Latency(float64(from))+th.Range+format.Latency(float64(to)), th.Text)
+			c.Text(end+2, 0, format.Count(calls)+" calls, "+format.Percent(float64(calls)/float64(r.num.calls)), th.Muted)
 		}
 	}
 	axis := "log"

@@ -5,6 +5,7 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 // entryLine is one term of the ledger.
@@ -55,7 +56,7 @@ func drawLedger(m *model, c *chart.Canvas, r *row) {
 func (m *model) ledgerLines(st *probes.Stats) []entryLine {
 	th := m.th
 	term := func(sign string, n uint64, name, note string, warn bool) entryLine {
-		l := entryLine{sign: sign, value: commas(n), name: name, note: note, style: th.Text}
+		l := entryLine{sign: sign, value: format.Count(n), name: name, note: note, style: th.Text}
 		switch {
 		case n == 0:
 			l.style = th.Muted
@@ -68,7 +69,7 @@ func (m *model) ledgerLines(st *probes.Stats) []entryLine {
 	hits.style = th.Bright
 	flight := term("+", uint64(max(st.InFlight, 0)), "in flight", "returns still to come", false)
 	if st.InFlight < 0 {
-		flight.value, flight.style = "-"+commas(uint64(-st.InFlight)), th.Warn
+		flight.value, flight.style = "-"+format.Count(uint64(-st.InFlight)), th.Warn
 	}
 	depthNote, slotNote := "", ""
 	if st.Missed.Depth > 0 {
@@ -95,7 +96,7 @@ func unwoundBy(u probes.Unwound) string {
 		name string
 	}{{u.Jump, "jumped over"}, {u.Exec, "by exec"}, {u.Exit, "by thread exit"}} {
 		if p.n > 0 {
-			parts = append(parts, commas(p.n)+" "+p.name)
+			parts = append(parts, format.Count(p.n)+" "+p.name)
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -129,9 +130,9 @@ func (m *model) drawDifference(c *chart.Canvas, y int, st *probes.Stats) {
 
 func signed(n int64) string {
 	if n < 0 {
-		return "-" + commas(uint64(-n))
+		return "-" + format.Count(uint64(-n))
 	}
-	return commas(uint64(n))
+	return format.Count(uint64(n))
 }
 
 func plural(n int64, one, many string) string {
@@ -167,7 +168,7 @@ func (m *model) ledgerChecks(st *probes.Stats) []check {
 	for _, c := range st.PerCPU {
 		byCPU += c.Hits
 	}
-	out := []check{{byCPU == st.Hits, false, m.th.Sigma + " per CPU", byCPU, "= hits, over " + count(m.shown.CPUs, "CPU")}}
+	out := []check{{byCPU == st.Hits, false, m.th.Sigma + " per CPU", byCPU, "= hits, over " + format.Things(m.shown.CPUs, "CPU")}}
 	if st.Latency != nil {
 		n := st.Latency.Count()
 		out = append(out, check{n == st.Returned, false, m.th.Sigma + " buckets", n, "= returned"})
@@ -193,13 +194,13 @@ func (m *model) drawCheck(c *chart.Canvas, y int, l check) {
 	}
 	c.Right(4, y, sign, st)
 	c.Text(5, y, l.name, th.Text)
-	c.Right(34, y, commas(l.n), th.Text)
+	c.Right(34, y, format.Count(l.n), th.Text)
 	c.Text(37, y, chart.Cut(l.note, c.W-38, th.Ellipsis), th.Muted)
 }
 
 // drawCountLedger is the ledger of a uprobe, which has one term.
 func (m *model) drawCountLedger(c *chart.Canvas, st *probes.Stats) {
-	m.drawLedgerLine(c, 0, entryLine{value: commas(st.Hits), name: "hits", note: "entries that the program saw", style: m.th.Bright})
+	m.drawLedgerLine(c, 0, entryLine{value: format.Count(st.Hits), name: "hits", note: "entries that the program saw", style: m.th.Bright})
 	c.Text(3, 2, "A uprobe counts hits and has nothing to balance them with; r measures returns too.", m.th.Muted)
 	y := 4
 	for _, l := range m.ledgerChecks(st) {

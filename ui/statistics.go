@@ -1,6 +1,10 @@
 package ui
 
-import "uprobetop/ui/chart"
+import (
+	"uprobetop/ui/chart"
+
+	"uprobetop/ui/format"
+)
 
 // statistic is one line of the column beside the histogram.
 type statistic struct {
@@ -17,7 +21,7 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 		if n.calls == 0 {
 			return string(th.Dash)
 		}
-		return latency(v)
+		return format.Latency(v)
 	}
 	missed, missedName := th.Text, th.Muted
 	if st.Missed.Total() > 0 {
@@ -36,10 +40,10 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 			{"max", latencyOf(n.max), th.TMax, th.Bright, 0},
 		},
 		{
-			{"load", tableNumber(n.load), th.Muted, th.Text, 2},
+			{"load", format.Table(n.load), th.Muted, th.Text, 2},
 			{"in flight", fitCount(float64(st.InFlight), w-10), th.Muted, th.Text, 2},
-			{"unwound", commas(st.Unwound.Total()), th.Muted, th.Text, 4},
-			{"missed", commas(st.Missed.Total()), missedName, missed, 2},
+			{"unwound", format.Count(st.Unwound.Total()), th.Muted, th.Text, 4},
+			{"missed", format.Count(st.Missed.Total()), missedName, missed, 2},
 		},
 	}
 }

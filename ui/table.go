@@ -8,6 +8,7 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -176,13 +177,13 @@ func (m *model) sentence(r *row, cond condition) sentence {
 		out := []string{"d", "take away"}
 		return sentence{"cannot be placed: " + long, why, why, out, th.Bad}
 	case gone:
-		hits := commas(r.stat.Hits)
+		hits := format.Count(r.stat.Hits)
 		return sentence{
 			"the target has ended, after " + hits + " hits", "ended, after " + hits + " hits",
-			"ended: " + si(float64(r.stat.Hits)) + " hits", nil, th.Warn,
+			"ended: " + format.SI(float64(r.stat.Hits)) + " hits", nil, th.Warn,
 		}
 	case stopped:
-		hits := commas(r.stat.Hits)
+		hits := format.Count(r.stat.Hits)
 		return sentence{"stopped, after " + hits + " hits", "stopped, after " + hits + " hits", "stopped", nil, th.Muted}
 	case silent:
 		s := sentence{

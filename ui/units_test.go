@@ -5,35 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"uprobetop/ui/format"
 )
-
-func TestTableNumbers(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 0.001: "<0.01", 0.64: "0.64", 5.21: "5.21", 9.996: "10.0", 18.4: "18.4", 99.96: "100",
-		214: "214", 1834: "1,830", 2410: "2,410", 999.7: "1,000", 123456: "123,000",
-	} {
-		if got := tableNumber(v); got != want {
-			t.Errorf("%v is %q, want %q", v, got, want)
-		}
-	}
-}
-
-func TestFreeNumbers(t *testing.T) {
-	for ns, want := range map[float64]string{
-		64: "64ns", 95.23: "95.2ns", 640: "640ns", 999.4: "999ns", 999.5: "1.00µs", 1120: "1.12µs", 96400: "96.4µs", 999499: "999µs", 999500: "1.00ms", 4.21e6: "4.21ms", 2.1e9: "2.10s",
-	} {
-		if got := latency(ns); got != want {
-			t.Errorf("%v ns is %q, want %q", ns, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{
-		41 * time.Second: "41s", 252 * time.Second: "4m 12s", 3*time.Hour + 5*time.Minute: "3h 5m",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
-	}
-}
 
 func TestColumnUnitIsTheLargestThatShowsTheSmallest(t *testing.T) {
 	for _, tt := range []struct {
@@ -49,10 +23,10 @@ func TestColumnUnitIsTheLargestThatShowsTheSmallest(t *testing.T) {
 		{[]float64{84, 2.1e9}, 4, ""},
 	} {
 		var u columnUnit
-		u.update(tt.values, timeUnits, tt.room, time.Second)
+		u.update(tt.values, format.TimeUnits, tt.room, time.Second)
 		got := ""
-		if u.at < len(timeUnits) {
-			got = timeUnits[u.at].name
+		if u.at < len(format.TimeUnits) {
+			got = format.TimeUnits[u.at].Name
 		}
 		if got != tt.want {
 			t.Errorf("%v is in %q, want %q", tt.values, got, tt.want)
@@ -65,9 +39,9 @@ func TestColumnUnitIsPatient(t *testing.T) {
 	at := time.Second
 	step := func(v float64, d time.Duration) string {
 		for end := at + d; at < end; at += 250 * time.Millisecond {
-			u.update([]float64{v}, timeUnits, 4, at)
+			u.update([]float64{v}, format.TimeUnits, 4, at)
 		}
-		return timeUnits[u.at].name
+		return format.TimeUnits[u.at].Name
 	}
 	if got := step(500e3, time.Second); got != "ms" {
 		t.Fatalf("500 µs begins in %s", got)
