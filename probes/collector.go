@@ -66,10 +66,11 @@ type Collector struct {
 	started  time.Time // when the first probe stood; before, when there was a collector
 	standing bool      // the first probe stands
 	retired  []*probe  // whose links are closed: their slots can be used again
-	final    bool
+	final    bool      // nothing is placed any more
 	stopped  time.Time // when final was set: no hit counts after it
 
-	closing sync.WaitGroup // links
+	placing sync.WaitGroup // calls of Place
+	closing sync.WaitGroup // links; nothing is added once placing is done
 }
 
 // Supported tells whether this process may probe on this kernel: nil, or an
@@ -313,24 +314,28 @@ func (c *Collector) online(cpu int) bool {
 // runs any more, and takes the last snapshot: its books are final. The probes
 // keep the state that they had.
 func (c *Collector) Finish() (*Snapshot, error) {
-	c.mu.Lock()
-	c.final, c.stopped = true, time.Now()
-	for _, p := range c.probes {
-		c.halt(p)
-	}
-	c.mu.Unlock()
-	c.closing.Wait()
+	c.halts()
 	return c.Collect()
 }
 
-// Close takes every probe away, and everything else out of the kernel.
-func (c *Collector) Close() error {
+// halts takes every probe away for good.
+func (c *Collector) halts() {
 	c.mu.Lock()
+	if !c.final {
+		c.final, c.stopped = true, time.Now()
+	}
 	for _, p := range c.probes {
 		c.halt(p)
 	}
 	c.mu.Unlock()
+	c.placing.Wait()
 	c.closing.Wait()
+}
+
+// Close takes every probe away, and everything else out of the kernel. Run must
+// have returned.
+func (c *Collector) Close() error {
+	c.halts()
 	c.tick.Lock() // a flush may be under way
 	defer c.tick.Unlock()
 	return errors.Join(c.reader.Close(), c.objs.Close())

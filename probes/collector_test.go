@@ -351,3 +351,36 @@ func codeAt(t *testing.T, pid int, f *symbols.File, fn *symbols.Function) []byte
 	t.Fatalf("process %d does not map %s", pid, filepath.Base(f.Path))
 	return nil
 }
+
+// A user who leaves while probes are being placed and taken away leaves nothing
+// behind.
+func TestCloseWhilePlacing(t *testing.T) {
+	target := bpftest.Build(t, "calls")
+	f := open(t, target)
+	before := programs(t)
+	c := newCollectorHere(t, Config{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5 {
+				if c.Place(context.Background(), request(t, f, Entry, "work"), request(t, f, Entry, "run")) != nil {
+					return
+				}
+			}
+		})
+	}
+	collect(t, c)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if err := c.Place(context.Background(), request(t, f, Entry, "work")); err == nil {
+		t.Error("a closed collector places a probe")
+	}
+	// The kernel frees programs a moment after their last user.
+	for deadline := time.Now().Add(5 * time.Second); newPrograms(t, before) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d programs are left", newPrograms(t, before))
+		}
+	}
+}

@@ -59,6 +59,14 @@ func (s *slots) give(i int) { s.free = append(s.free, i) }
 // A probe that is refused or failed is in the snapshots with its State and Note;
 // the others stand. The error is nil unless nothing could be asked at all.
 func (c *Collector) Place(ctx context.Context, requests ...Request) error {
+	c.mu.Lock()
+	if c.final {
+		c.mu.Unlock()
+		return errors.New("nothing is placed any more: the numbers are final")
+	}
+	c.placing.Add(1)
+	c.mu.Unlock()
+	defer c.placing.Done()
 	byFile := map[*symbols.File][]*probe{}
 	var files []*symbols.File
 	for _, r := range requests {
