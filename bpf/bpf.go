@@ -190,21 +190,16 @@ func (l *Objects) Close() error {
 	return errors.Join(append(errs, l.objs.Close())...)
 }
 
-// Flushed is what one run of the flush did.
-type Flushed struct {
-	Next int  // the slot to go on with
-	Full bool // the ring was full: drain it and go on
-	Done bool // the tick is complete
-}
-
 // Flush writes what changed in the cells of the slots first ≤ slot < last into
-// the ring buffer, for about budget of time.
-func (l *Objects) Flush(first, last int, budget time.Duration) (Flushed, error) {
+// the ring buffer, for about budget of time or until the ring is full, and returns
+// the slot to go on with. A run that comes to last ends with a RecordTick, if
+// there is room for it.
+func (l *Objects) Flush(first, last int, budget time.Duration) (next int, err error) {
 	args := uprobetopFlushArgs{First: uint32(first), Last: uint32(last), BudgetNs: uint64(budget)}
 	if _, err := l.objs.Flush.Run(&ebpf.RunOptions{Context: args, ContextOut: &args}); err != nil {
-		return Flushed{}, fmt.Errorf("the kernel does not run the flush: %w", err)
+		return 0, fmt.Errorf("the kernel does not run the flush: %w", err)
 	}
-	return Flushed{Next: int(args.Next), Full: args.Full != 0, Done: args.Done != 0}, nil
+	return int(args.Next), nil
 }
 
 // Switch says what the program does at a hit of the probe with this cookie: on
@@ -224,8 +219,17 @@ func (l *Objects) Switch(cookie uint64, on, timed bool, hist int) error {
 	return nil
 }
 
-// Zero clears the counters of a slot and, if hist ≥ 0, a histogram slot. No
-// program may be counting there.
+// Retire makes a slot belong to no probe: whatever still comes with a cookie of
+// it counts nowhere, and the flush passes it by.
+func (l *Objects) Retire(slot int) error {
+	if err := l.objs.Switches.Put(uint32(slot), uprobetopProbeSwitch{}); err != nil {
+		return fmt.Errorf("cannot retire slot %d: %w", slot, err)
+	}
+	return nil
+}
+
+// Zero clears the counters of a slot that was retired and, if hist ≥ 0, of its
+// histogram slot. No flush may run meanwhile.
 func (l *Objects) Zero(slot, hist int) error {
 	var errs []error
 	for cpu := range l.CPUs {

@@ -20,7 +20,6 @@ struct flush_state {
 	__u32 slot;
 	__u32 hist;
 	__u32 full;
-	__u32 sent;
 	__u64 sum[HIST_SUB]; /* of this group, over CPUs */
 };
 
@@ -72,7 +71,6 @@ static __always_inline struct record *reserve(struct flush_state *f, __u32 kind,
 	r->index = index;
 	r->cookie = f->cookie;
 	r->at = bpf_ktime_get_ns();
-	f->sent++;
 	return r;
 }
 
@@ -98,8 +96,12 @@ static long flush_cell(__u32 cpu, void *unused)
 	if (!c || !sent)
 		return 1;
 	f->returned += c->value[CELL_RETURNED];
-	/* Cheap first look; what counts as sent is summed from the record itself. */
-	for (__u32 k = 0; k < CELL_FIELDS; k++)
+	/*
+	 * Cheap first look; what counts as sent is summed from the record itself.
+	 * Without the extremes: ~min is so large that the sum could come out as
+	 * before, and CELL_RETURNED, which follows them, says the same.
+	 */
+	for (__u32 k = 0; k < CELL_MAX_NS; k++)
 		sum += c->value[k];
 	if (sum == *sent)
 		return 0;
@@ -111,7 +113,8 @@ static long flush_cell(__u32 cpu, void *unused)
 		__u64 v = *(volatile __u64 *)&c->value[k];
 
 		r->value[k] = v;
-		sum += v;
+		if (k < CELL_MAX_NS)
+			sum += v;
 	}
 	*sent = sum;
 	submit(r);
@@ -179,7 +182,7 @@ static __always_inline void flush_probe(struct flush_state *f)
 	struct probe_switch *sw = bpf_map_lookup_elem(&switches, &f->slot);
 	struct sent_groups *sent;
 
-	if (!sw)
+	if (!sw || !sw->cookie) /* the slot has no probe */
 		return;
 	f->cookie = sw->cookie;
 	f->hist = sw->hist;
@@ -219,24 +222,20 @@ int flush(struct flush_args *args)
 		return 0;
 	f->deadline = bpf_ktime_get_ns() + a.budget_ns;
 	f->full = 0;
-	f->sent = 0;
 	a.next = a.first;
-	a.done = 0;
 	if (a.first < a.last)
 		bpf_loop(a.last - a.first, flush_slot, &a, 0);
 	if (a.next >= a.last && !f->full) {
 		f->cookie = 0;
 		r = reserve(f, RECORD_TICK, 0);
 		if (r) {
-			for (__u32 k = 1; k < CELL_FIELDS; k++)
+			for (__u32 k = 2; k < CELL_FIELDS; k++)
 				r->value[k] = 0;
 			r->value[0] = f->refused;
+			r->value[1] = unfollowed;
 			submit(r);
-			a.done = 1;
 		}
 	}
-	a.full = f->full;
-	a.sent = f->sent;
 	*args = a;
 	return 0;
 }

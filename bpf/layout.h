@@ -95,11 +95,12 @@ struct stack {
 };
 
 /*
- * A record in the ring buffer `cells`: sixteen counters of one probe,
+ * A record in the ring buffer `records`: sixteen counters of one probe,
  * cumulative, and where they belong. RECORD_CELL: a cell, index = CPU.
  * RECORD_GROUP: a histogram group summed over CPUs, index = group.
- * RECORD_TICK: every record of this flush has been written; value[0] =
- * records that did not fit, since the start (each was sent again).
+ * RECORD_TICK: every record of this flush has been written; value[0] = records
+ * that did not fit, since the start (each was sent again), value[1] = processes
+ * that were to be followed and could not be, since the start.
  */
 enum record_kind {
 	RECORD_CELL = 1,
@@ -118,16 +119,14 @@ struct record {
 /*
  * One run of the flush: cells of the slots first ≤ slot < last. It stops where
  * budget_ns is used up or the ring is full; `next` is the slot to go on with.
- * A run that reaches `last` ends the tick.
+ * A run that reaches `last` ends the tick, with a RECORD_TICK.
  */
 struct flush_args {
 	__u32 first;
 	__u32 last;
 	__u64 budget_ns;
 	__u32 next; /* out */
-	__u32 full; /* out: 1 if the ring was full */
-	__u32 done; /* out: 1 if the tick record was written */
-	__u32 sent; /* out: records written by this run */
+	__u32 unused;
 };
 
 #endif

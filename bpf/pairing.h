@@ -117,18 +117,15 @@ static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cook
 	}
 	unwind(s, sp, CELL_UNWOUND_JUMP);
 	depth = s->depth;
-#if defined(__TARGET_ARCH_x86)
 	/*
-	 * A frame at this very stack pointer is our caller's if it jumped here;
-	 * called, its return address would lie between. On arm64 a call pushes
-	 * nothing, and the kernel keeps such a frame too.
+	 * A frame at this very stack pointer is our caller's if it jumped here. If it
+	 * did not, the caller has left it behind: the kernel says so, too.
 	 */
 	if (depth && depth <= STACK_FRAMES && s->frame[(depth - 1) & (STACK_FRAMES - 1)].sp == sp &&
 	    !tail_called(ctx, task)) {
 		unwind(s, sp + 1, CELL_UNWOUND_JUMP);
 		depth = s->depth;
 	}
-#endif
 	if (depth >= STACK_FRAMES) {
 		add(c, CELL_MISSED_NO_SLOT, 1);
 		return;

@@ -72,6 +72,9 @@ struct {
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
 
+/* Processes that found no room in `admitted`. */
+__u64 unfollowed;
+
 /* Only to have these types in the BTF, from which the Go side gets them. */
 const struct record *unused_record __attribute__((unused));
 const enum record_kind *unused_record_kind __attribute__((unused));
@@ -156,7 +159,9 @@ int leave(struct pt_regs *ctx)
 		return 0;
 	start = pop(ctx, c, cookie);
 	if (!start) {
-		add(c, CELL_ORPHANS, 1);
+		/* While it comes and goes, hits are unseen because we do not look. */
+		if (sw->flags & SWITCH_ON)
+			add(c, CELL_ORPHANS, 1);
 		return 0;
 	}
 	/* Clocks of two CPUs may differ by a little: no latency is below 0. */
@@ -203,7 +208,9 @@ int on_fork(__u64 *ctx)
 	__u32 from = parent->tgid, to = child->tgid;
 	__u8 yes = 1;
 
-	if (follow && from != to && bpf_map_lookup_elem(&admitted, &from))
-		bpf_map_update_elem(&admitted, &to, &yes, BPF_ANY);
+	if (!follow || from == to || !bpf_map_lookup_elem(&admitted, &from))
+		return 0;
+	if (bpf_map_update_elem(&admitted, &to, &yes, BPF_ANY))
+		__sync_fetch_and_add(&unfollowed, 1);
 	return 0;
 }

@@ -46,9 +46,7 @@ type uprobetopFlushArgs struct {
 	Last     uint32
 	BudgetNs uint64
 	Next     uint32
-	Full     uint32
-	Done     uint32
-	Sent     uint32
+	Unused   uint32
 }
 
 type uprobetopFlushState struct {
@@ -61,7 +59,7 @@ type uprobetopFlushState struct {
 	Slot     uint32
 	Hist     uint32
 	Full     uint32
-	Sent     uint32
+	_        [4]byte
 	Sum      [16]uint64
 }
 
@@ -145,6 +143,7 @@ const (
 	uprobetopVarFollow            = "follow"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarUnfollowed        = "unfollowed"
 	uprobetopVarUnusedCellField   = "unused_cell_field"
 	uprobetopVarUnusedRecord      = "unused_record"
 	uprobetopVarUnusedRecordKind  = "unused_record_kind"
@@ -225,6 +224,7 @@ type uprobetopVariableSpecs struct {
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	UnusedCellField   *ebpf.VariableSpec `ebpf:"unused_cell_field"`
 	UnusedRecord      *ebpf.VariableSpec `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
@@ -285,6 +285,7 @@ type uprobetopVariables struct {
 	Follow            *ebpf.Variable `ebpf:"follow"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	UnusedCellField   *ebpf.Variable `ebpf:"unused_cell_field"`
 	UnusedRecord      *ebpf.Variable `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`

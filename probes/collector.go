@@ -53,7 +53,8 @@ type Collector struct {
 
 	latest atomic.Pointer[Snapshot]
 
-	tick    sync.Mutex // one flush at a time; guards decoder and last
+	tick    sync.Mutex // one flush at a time; guards what follows
+	dead    []*probe   // retired ones whose last numbers were sent
 	decoder *decoder
 	last    *Snapshot
 	lastAt  uint64 // decoder.at of last
@@ -65,7 +66,7 @@ type Collector struct {
 	timed    slots     // of histograms
 	started  time.Time // when the first probe stood; before, when there was a collector
 	standing bool      // the first probe stands
-	retired  []*probe  // whose links are closed: their slots can be used again
+	retired  []*probe  // whose links are closed
 	final    bool      // nothing is placed any more
 	stopped  time.Time // when final was set: no hit counts after it
 
@@ -191,12 +192,21 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	retired := c.retired
 	c.retired = nil
 	c.mu.Unlock()
+	if err := c.bury(c.dead); err != nil {
+		return nil, err
+	}
+	c.dead = nil
 	if err := c.flush(); err != nil {
 		return nil, err
 	}
 	s := c.snapshot()
 	c.last, c.lastAt = s, c.decoder.at
-	c.reuse(retired)
+	for _, p := range retired {
+		if err := c.objs.Retire(p.slot); err != nil {
+			return nil, err
+		}
+	}
+	c.dead = retired
 	c.latest.Store(s)
 	return s, nil
 }
@@ -209,7 +219,7 @@ func (c *Collector) flush() error {
 	c.mu.Unlock()
 	var next, stuck int
 	for {
-		f, err := c.objs.Flush(next, last, flushBudget)
+		reached, err := c.objs.Flush(next, last, flushBudget)
 		if err != nil {
 			return err
 		}
@@ -222,12 +232,12 @@ func (c *Collector) flush() error {
 			return nil
 		}
 		giveWay()
-		if f.Next > next {
+		if reached > next {
 			stuck = 0
 		} else if stuck++; stuck > maxStuck {
 			return errors.New("the ring buffer is too small for the records of one probe")
 		}
-		next = f.Next
+		next = reached
 	}
 }
 
@@ -272,7 +282,7 @@ func (c *Collector) snapshot() *Snapshot {
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
-		Lost: Lost{Cells: c.decoder.lost}, Gone: c.ended(), Final: c.final,
+		Lost: Lost{Cells: c.decoder.lost}, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
 	}
 	s.Interval = s.Elapsed
 	if c.lastAt != 0 {
@@ -283,14 +293,15 @@ func (c *Collector) snapshot() *Snapshot {
 		if s.Gone && (st.State == Attached || st.State == Placing) {
 			st.State, st.Note = Gone, "the target has ended"
 		}
-		if !p.placed.IsZero() {
-			st.Placed = p.placed.Sub(c.started)
-		}
 		n := c.decoder.probes[p.cookie]
 		if n == nil {
 			n = &numbers{}
 		}
-		n.fill(&st, c.objs.CPUs, c.online)
+		n.count(&st, c.objs.CPUs, c.online)
+		if !p.placed.IsZero() {
+			st.Placed = p.placed.Sub(c.started)
+			n.ledger(&st)
+		}
 		st.rates(c.last.Find(p.ID), s.Interval)
 		s.Probes = append(s.Probes, st)
 	}

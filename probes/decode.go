@@ -33,9 +33,10 @@ type numbers struct {
 
 // decoder turns records into numbers. It is the only reader of records.
 type decoder struct {
-	probes map[uint64]*numbers // by cookie
-	at     uint64              // CLOCK_MONOTONIC of the last tick, ns
-	lost   uint64              // records that did not fit and were sent again
+	probes     map[uint64]*numbers // by cookie
+	at         uint64              // CLOCK_MONOTONIC of the last tick, ns
+	lost       uint64              // records that did not fit and were sent again
+	unfollowed uint64              // processes that could not be followed
 }
 
 func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
@@ -58,7 +59,7 @@ func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
 		}
 		copy(d.numbers(r.Cookie).counts[r.Index*hist.SubBuckets:], r.Value[:])
 	case bpf.RecordTick:
-		d.at, d.lost = r.At, r.Value[0]
+		d.at, d.lost, d.unfollowed = r.At, r.Value[0], r.Value[1]
 		return true, nil
 	default:
 		return false, fmt.Errorf("a record of unknown kind %d", r.Kind)
@@ -78,29 +79,35 @@ func (d *decoder) numbers(cookie uint64) *numbers {
 // forget drops a probe's numbers.
 func (d *decoder) forget(cookie uint64) { delete(d.probes, cookie) }
 
-// fill writes a probe's numbers into s, all of them new memory. A CPU is listed
-// if it is online or has ever counted.
-func (n *numbers) fill(s *Stats, cpus int, online func(cpu int) bool) {
-	var sum [bpf.Fields]uint64
-	var minNot, maxNs uint64
+// count writes a probe's hits into s, in new memory. A CPU is listed if it is
+// online or has ever counted.
+func (n *numbers) count(s *Stats, cpus int, online func(cpu int) bool) {
 	for cpu := range cpus {
 		c := n.cells[uint32(cpu)]
-		if c == nil {
-			if online(cpu) {
-				s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu})
-			}
-			continue
+		switch {
+		case c != nil:
+			s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu, Hits: c[bpf.Hits]})
+			s.Hits += c[bpf.Hits]
+			s.Filtered += c[bpf.Filtered]
+		case online(cpu):
+			s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu})
 		}
-		s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu, Hits: c[bpf.Hits]})
+	}
+}
+
+// ledger writes what is known of a timed probe's calls into s, in new memory.
+func (n *numbers) ledger(s *Stats) {
+	if s.Kind != Return {
+		return
+	}
+	var sum [bpf.Fields]uint64
+	var minNot, maxNs uint64
+	for _, c := range n.cells {
 		for i, v := range c {
 			sum[i] += v
 		}
 		maxNs = max(maxNs, c[bpf.MaxNs])
 		minNot = max(minNot, c[bpf.MinNsNot])
-	}
-	s.Hits, s.Filtered = sum[bpf.Hits], sum[bpf.Filtered]
-	if s.Kind != Return {
-		return
 	}
 	s.Returned, s.Orphans = sum[bpf.Returned], sum[bpf.Orphans]
 	s.InFlight = int64(sum[bpf.Pushed] - sum[bpf.Popped])

@@ -67,7 +67,8 @@ func TestDecoder(t *testing.T) {
 		t.Errorf("at %d, lost %d", d.at, d.lost)
 	}
 	s := Stats{Probe: &Probe{Kind: Return}}
-	d.probes[7].fill(&s, 3, func(cpu int) bool { return cpu < 2 })
+	d.probes[7].count(&s, 3, func(cpu int) bool { return cpu < 2 })
+	d.probes[7].ledger(&s)
 	if s.Hits != 15 || s.Returned != 8 || s.InFlight != 5 || s.Unwound.Exit != 1 || s.Missed.Depth != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -116,7 +117,8 @@ func FuzzDecoder(f *testing.F) {
 		}
 		for _, n := range d.probes {
 			s := Stats{Probe: &Probe{Kind: Return}}
-			n.fill(&s, 4, func(int) bool { return true })
+			n.count(&s, 4, func(int) bool { return true })
+			n.ledger(&s)
 			_ = s.Latency.Quantile(0.99)
 		}
 	})

@@ -202,8 +202,7 @@ func TestKernelExact(t *testing.T) {
 	}
 }
 
-// Two collectors on one function do not disturb each other, and each knows the
-// other's pending returns.
+// Two collectors on one function do not disturb each other.
 func TestKernelTwoCollectors(t *testing.T) {
 	target := bpftest.Build(t, "calls")
 	f := open(t, target)
@@ -239,6 +238,24 @@ func TestKernelRecursion(t *testing.T) {
 			checkBooks(t, p)
 		})
 	}
+}
+
+// The 64 pending returns of a thread are those of all tracers together: a
+// collector knows what another one leaves it.
+func TestKernelSharedDepth(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	a, b := newCollectorHere(t, Config{}), newCollectorHere(t, Config{})
+	place(t, a, request(t, f, Return, "main"))
+	place(t, b, request(t, f, Return, "recurse"))
+	const times, depth = 20, 100
+	truth(t, target, "recurse", strconv.Itoa(depth), strconv.Itoa(times))
+	p := &finish(t, b).Probes[0]
+	equal(t, "hits", p.Hits, times*depth)
+	equal(t, "returned", p.Returned, times*63) // one is main's
+	equal(t, "missed.depth", p.Missed.Depth, times*(depth-63))
+	checkBooks(t, p)
+	checkBooks(t, &finish(t, a).Probes[0])
 }
 
 // Calls that longjmp leaves behind are unwound, and later ones are right.

@@ -39,17 +39,17 @@ type slots struct {
 	free    []int
 }
 
-func (s *slots) take() (i int, fresh, ok bool) {
+func (s *slots) take() (i int, ok bool) {
 	if s.used < s.n {
 		s.used++
-		return s.used - 1, true, true
+		return s.used - 1, true
 	}
 	if len(s.free) == 0 {
-		return 0, false, false
+		return 0, false
 	}
 	i = s.free[0]
 	s.free = s.free[1:]
-	return i, false, true
+	return i, true
 }
 
 func (s *slots) give(i int) { s.free = append(s.free, i) }
@@ -57,7 +57,8 @@ func (s *slots) give(i int) { s.free = append(s.free, i) }
 // Place puts probes on functions and blocks while the kernel works, which can
 // take seconds where a process that maps the file is busy with its memory map.
 // A probe that is refused or failed is in the snapshots with its State and Note;
-// the others stand. The error is nil unless nothing could be asked at all.
+// the others stand. An error means that not all could be asked for: there is no
+// room, ctx ended, or the numbers are final. Those listed by then are Failed.
 func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 	c.mu.Lock()
 	if c.final {
@@ -69,10 +70,12 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 	defer c.placing.Done()
 	byFile := map[*symbols.File][]*probe{}
 	var files []*symbols.File
+	var failed error
 	for _, r := range requests {
 		p, err := c.enlist(r)
 		if err != nil {
-			return err
+			failed = err
+			break
 		}
 		if p == nil {
 			continue
@@ -83,12 +86,28 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 		byFile[r.File] = append(byFile[r.File], p)
 	}
 	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return err
+		if failed == nil {
+			failed = ctx.Err()
+		}
+		if failed != nil {
+			c.fail(byFile[f], failed)
+			continue
 		}
 		c.placeAll(f, byFile[f])
 	}
-	return nil
+	return failed
+}
+
+// fail gives up probes that have no links.
+func (c *Collector) fail(ps []*probe, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range ps {
+		if p.state == Placing {
+			p.state, p.note = Failed, why.Error()
+		}
+	}
+	c.retired = append(c.retired, ps...)
 }
 
 // enlist gives a request its ID and slots. The result is nil if there is nothing
@@ -124,26 +143,21 @@ func (c *Collector) timedAt(r Request) bool {
 	})
 }
 
-// reserve finds slots for a probe and makes them its own, switched off.
+// reserve finds slots for a probe and makes them its own, switched off. Slots
+// that are free are zero.
 func (c *Collector) reserve(p *probe) error {
-	slot, fresh, ok := c.slots.take()
-	if !ok {
+	var ok bool
+	if p.slot, ok = c.slots.take(); !ok {
 		return fmt.Errorf("there is room for %d probes: take some away, or start with a larger --max-probes", c.slots.n)
 	}
-	hist, freshHist := -1, true
 	if p.Kind == Return {
-		if hist, freshHist, ok = c.timed.take(); !ok {
-			c.slots.give(slot)
+		if p.hist, ok = c.timed.take(); !ok {
+			c.slots.give(p.slot)
 			return fmt.Errorf("there is room for %d return probes: take some away", c.timed.n)
 		}
 	}
-	p.slot, p.hist = slot, hist
-	p.cookie = uint64(p.ID+1)<<32 | uint64(slot) // never used before
-	var err error
-	if !fresh || !freshHist {
-		err = c.objs.Zero(slot, hist)
-	}
-	return errors.Join(err, c.objs.Switch(p.cookie, false, p.Kind == Return, hist))
+	p.cookie = uint64(p.ID+1)<<32 | uint64(p.slot) // never used before
+	return c.objs.Switch(p.cookie, false, p.Kind == Return, p.hist)
 }
 
 func (c *Collector) list(p *probe) {
@@ -160,13 +174,12 @@ func (c *Collector) placeAll(f *symbols.File, ps []*probe) {
 		c.placeAll(f, ps[len(ps)/2:])
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil {
-		ps[0].state, ps[0].note = Failed, err.Error()
-		c.retired = append(c.retired, ps[0])
+		c.fail(ps, err)
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	if !c.standing {
 		c.standing, c.started = true, now
@@ -222,11 +235,16 @@ func (l *placement) close() error {
 	return err
 }
 
-// Stop ends the counting of a probe at once and takes its breakpoint away in
-// the background. Its numbers stay in the snapshots.
+// Stop ends the counting of a probe at once. Its breakpoint is taken away in the
+// background, together with those that were placed by the same call of Place:
+// once all of them are stopped. Its numbers stay in the snapshots.
 func (c *Collector) Stop(id ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.stop(id)
+}
+
+func (c *Collector) stop(id ID) error {
 	p := c.find(id)
 	if p == nil {
 		return fmt.Errorf("there is no probe %d", id)
@@ -240,11 +258,11 @@ func (c *Collector) Stop(id ID) error {
 
 // Remove stops a probe and drops its row from the snapshots.
 func (c *Collector) Remove(id ID) error {
-	if err := c.Stop(id); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.stop(id); err != nil {
+		return err
+	}
 	c.find(id).gone = true
 	c.probes = slices.DeleteFunc(c.probes, func(p *probe) bool { return p.gone })
 	return nil
@@ -278,12 +296,17 @@ func (c *Collector) halt(p *probe) {
 	})
 }
 
-// reuse frees the slots of probes whose links had been closed before a flush sent
-// the last of their numbers; c.tick is held.
-func (c *Collector) reuse(retired []*probe) {
+// bury frees the slots of probes that were retired a tick ago: no program that
+// began before then still runs. c.tick is held.
+func (c *Collector) bury(dead []*probe) error {
+	for _, p := range dead {
+		if err := c.objs.Zero(p.slot, p.hist); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range retired {
+	for _, p := range dead {
 		c.slots.give(p.slot)
 		if p.hist >= 0 {
 			c.timed.give(p.hist)
@@ -292,4 +315,5 @@ func (c *Collector) reuse(retired []*probe) {
 			c.decoder.forget(p.cookie)
 		}
 	}
+	return nil
 }

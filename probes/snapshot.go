@@ -54,7 +54,7 @@ type Probe struct {
 type Snapshot struct {
 	Seq      uint64        // 1 for the first tick; 0 before it
 	At       time.Time     // wall clock at the end of the tick
-	Elapsed  time.Duration // since the collector started
+	Elapsed  time.Duration // since the first probe stood; before, since the collector started
 	Interval time.Duration // since the snapshot before
 	Kernel   string        // release
 	CPUs     int           // online CPUs of the host
@@ -64,6 +64,10 @@ type Snapshot struct {
 	Filter   Filter
 	Probes   []Stats // in order of ID
 	Lost     Lost
+
+	// Unfollowed counts processes whose hits should count, as children of
+	// others, but that found no room in the filter.
+	Unfollowed uint64
 }
 
 // Filter says whose hits are counted.
@@ -83,8 +87,8 @@ type CPUStats struct {
 	Rate float64 // hits/s over the snapshot's interval
 }
 
-// Stats is one probe in one snapshot. For an Entry probe the terms of the
-// ledger below Hits are not measured, and Latency is nil.
+// Stats is one probe in one snapshot. For an Entry probe, and one that never
+// stood, the terms of the ledger below Hits are not measured, and Latency is nil.
 type Stats struct {
 	*Probe
 	State  State

@@ -101,7 +101,7 @@ func (t *Target) named(name string) []*symbols.File {
 // file has is an error, with the names nearest to it: nothing is half done.
 func (t *Target) Resolve(specs []Spec, latency bool) ([]Request, error) {
 	var requests []Request
-	seen := map[*symbols.Function]bool{}
+	seen := map[*symbols.Function]int{} // index into requests
 	for _, s := range specs {
 		files := t.Files
 		if s.Target != "" {
@@ -117,10 +117,12 @@ func (t *Target) Resolve(specs []Spec, latency bool) ([]Request, error) {
 			if latency || s.Kind == Return {
 				r.Kind = Return
 			}
-			if !seen[r.Function] {
-				seen[r.Function] = true
-				requests = append(requests, r)
+			if i, again := seen[r.Function]; again {
+				requests[i].Kind = max(requests[i].Kind, r.Kind) // the one asked for more
+				continue
 			}
+			seen[r.Function] = len(requests)
+			requests = append(requests, r)
 		}
 	}
 	return requests, nil

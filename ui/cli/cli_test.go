@@ -168,8 +168,11 @@ type jsonLine struct {
 		PerCPU                  []struct{ Hits uint64 } `json:"per_cpu"`
 		Returned, Orphans       *uint64
 		InFlight                *int64 `json:"in_flight"`
-		Missed                  *struct{ Depth, NoSlot uint64 }
-		Latency                 *struct {
+		Missed                  *struct {
+			Depth  uint64
+			NoSlot uint64 `json:"no_slot"`
+		}
+		Latency *struct {
 			Count   uint64
 			Buckets [][3]uint64
 		} `json:"latency_ns"`
