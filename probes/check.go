@@ -18,10 +18,23 @@ const (
 	evex = 0x62
 )
 
+// Hazards are the properties of a whole target that make return probes dangerous
+// in whatever file of it: each is the path of a file that has it, or empty.
+type Hazards struct {
+	Unwinds  string // uses exceptions: one ends the process when it passes a return probe
+	Switches string // switches stacks: so does a call that is left that way
+}
+
+// twice are functions that return more than once for one call: the kernel knows
+// of the first return, and the next ends the process.
+var twice = map[string]bool{
+	"setjmp": true, "_setjmp": true, "sigsetjmp": true, "__sigsetjmp": true,
+	"getcontext": true, "swapcontext": true, "vfork": true, "__vfork": true,
+}
+
 // Check finds what speaks against a request. It reads a few bytes of the file
-// and asks the kernel nothing. unwinds is a file of the target that uses
-// exceptions, if there is one.
-func Check(r Request, unwinds string) Finding {
+// and asks the kernel nothing.
+func Check(r Request, h Hazards) Finding {
 	name := r.Function.Demangled()
 	if r.Function.Indirect {
 		return Finding{
@@ -44,21 +57,45 @@ func Check(r Request, unwinds string) Finding {
 			}
 		}
 	}
-	if r.Kind == Return && r.File.Go {
+	if r.Kind == Return {
+		return checkReturn(r, h)
+	}
+	return Finding{}
+}
+
+func checkReturn(r Request, h Hazards) Finding {
+	const count = "count entries, without -r"
+	if r.File.Go {
+		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
+	}
+	for _, s := range append([]symbols.Symbol{r.Function.Symbol}, r.Function.Aliases...) {
+		if twice[s.Name] {
+			return Finding{
+				Verdict: Refuses,
+				Reason:  r.Function.Demangled() + " returns more than once for a call, and with a return probe that ends the process",
+				Way:     count,
+			}
+		}
+	}
+	const way = "-y places it all the same, and without -r its entries are counted"
+	if r.File.Switches {
+		h.Switches = r.File.Path
+	}
+	if h.Switches != "" {
 		return Finding{
-			Verdict: Refuses,
-			Reason:  "return probes crash Go programs, whose stacks move",
-			Way:     "count entries, without -r",
+			Verdict: Asks,
+			Reason:  symbols.Printable(h.Switches) + " switches stacks, and a function with a return probe that is left that way ends the process",
+			Way:     way,
 		}
 	}
 	if r.File.Unwinds {
-		unwinds = r.File.Path
+		h.Unwinds = r.File.Path
 	}
-	if r.Kind == Return && unwinds != "" {
+	if h.Unwinds != "" {
 		return Finding{
 			Verdict: Asks,
-			Reason:  symbols.Printable(unwinds) + " uses exceptions, and one that passes through a function with a return probe ends the process",
-			Way:     "-y places it all the same, and without -r its entries are counted",
+			Reason:  symbols.Printable(h.Unwinds) + " uses exceptions, and one that passes through a function with a return probe ends the process",
+			Way:     way,
 		}
 	}
 	return Finding{}

@@ -60,23 +60,31 @@ func TestLibcFindings(t *testing.T) {
 	f := open(t, path)
 	refused := 0
 	for i := range f.Functions {
-		r := Request{Kind: Return, File: f, Function: &f.Functions[i]}
+		r := Request{Kind: Entry, File: f, Function: &f.Functions[i]}
 		code, err := f.Code(r.Function, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		bad := r.Function.Indirect || x86(f) && (code[0] == 0xc4 || code[0] == 0xc5 || code[0] == 0x62)
-		if got := Check(r, "").Verdict; (got == Refuses) != bad || got == Asks {
+		if got := Check(r, Hazards{}).Verdict; (got == Refuses) != bad || got == Asks {
 			t.Errorf("%s: verdict %d", r.Function.Name, got)
 		}
 		if bad {
 			refused++
 		}
 	}
+	for _, name := range []string{"_setjmp", "getcontext", "vfork"} {
+		if v := Check(request(t, f, Return, name), Hazards{}); v.Verdict != Refuses || !strings.Contains(v.Reason, "more than once") {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if v := Check(request(t, f, Return, "malloc"), Hazards{}); v.Verdict != Fine {
+		t.Errorf("malloc: %+v", v)
+	}
 	if refused == 0 {
 		t.Errorf("%s has nothing to refuse, not even memset", path)
 	}
-	if v := Check(request(t, f, Return, "malloc"), "/x/libstdc++.so.6"); v.Verdict != Asks || !strings.Contains(v.Reason, "libstdc++") {
+	if v := Check(request(t, f, Return, "malloc"), Hazards{Unwinds: "/x/libstdc++.so.6"}); v.Verdict != Asks || !strings.Contains(v.Reason, "libstdc++") {
 		t.Errorf("malloc of a program with exceptions: %+v", v)
 	}
 }

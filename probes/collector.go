@@ -35,8 +35,8 @@ type Config struct {
 	Filter Filter
 	// What is not 0 replaces the default of bpf.DefaultOptions.
 	MaxProbes, MaxTimed, RingBytes int
-	// Unwinds is a file of the target that uses exceptions; see Check.
-	Unwinds string
+	// Hazards are those of the target; see Check.
+	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
 	Ended func() bool
 }
@@ -82,6 +82,10 @@ func Supported() error { return loadError(bpf.HaveUprobeMulti()) }
 func New(c Config) (*Collector, error) {
 	if err := Supported(); err != nil {
 		return nil, err
+	}
+	if len(c.Filter.PIDs) > 0 && !initialPIDNamespace() {
+		return nil, errors.New("this is a container with process ids of its own, by which the kernel does not count: " +
+			"run uprobetop on the host, or name a file and neither -p nor a command")
 	}
 	return newCollector(c, bpf.UprobeMulti, multi{pid: kernelFilter(c.Filter)})
 }
@@ -156,7 +160,7 @@ func kernelFilter(f Filter) int {
 func (c *Collector) Snapshot() *Snapshot { return c.latest.Load() }
 
 // Check finds what speaks against a request.
-func (c *Collector) Check(r Request) Finding { return Check(r, c.config.Unwinds) }
+func (c *Collector) Check(r Request) Finding { return Check(r, c.config.Hazards) }
 
 // Run ticks until ctx ends, and calls each with every
 // snapshot (nil: nobody). It runs on a thread of its own at low priority: what

@@ -123,6 +123,9 @@ func RunHeld(args []string) int {
 		return 127 // uprobetop ended, or nothing could be probed
 	}
 	err := unix.Exec(args[0], args[1:], os.Environ())
+	if errors.Is(err, unix.ENOEXEC) { // a script without #!, as execvp runs it
+		err = unix.Exec("/bin/sh", append([]string{"sh", args[0]}, args[2:]...), os.Environ())
+	}
 	fmt.Fprintf(os.Stderr, "uprobetop: %s cannot be run: %v\n", args[1], err)
 	return 126
 }

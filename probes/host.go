@@ -29,6 +29,14 @@ func ThisHost() Host {
 	return h
 }
 
+// initialPIDNamespace tells whether process ids here are those that the kernel
+// counts by. The initial namespace has a fixed inode (PROC_PID_INIT_INO,
+// include/uapi/linux/nsfs.h, include/linux/proc_ns.h).
+func initialPIDNamespace() bool {
+	var st unix.Stat_t
+	return unix.Stat("/proc/self/ns/pid", &st) == nil && st.Ino == 0xEFFFFFFC
+}
+
 // parseCPUs reads the kernel's list format: 0-3,8,10-11.
 func parseCPUs(list string) (cpus []int) {
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {

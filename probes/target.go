@@ -165,14 +165,18 @@ func notFound(t *Target, files []*symbols.File, name string) error {
 	return fmt.Errorf("there is no function %s in %s: the nearest names are %s", shown, t.Label, strings.Join(near[:min(3, len(near))], ", "))
 }
 
-// Unwinds tells which file of the target uses exceptions; empty if none does.
-// An exception ends the process when it passes through a function that has a
-// return probe, in whatever file that function is.
-func (t *Target) Unwinds() string {
-	for _, f := range t.Files {
-		if f.Unwinds {
-			return f.Path
+// Hazards looks for what makes return probes dangerous in this target. Exceptions
+// can come from any file; of stack switching only the executable is asked: a
+// library that could (libcrypto) seldom does.
+func (t *Target) Hazards() Hazards {
+	var h Hazards
+	for i, f := range t.Files {
+		if f.Unwinds && h.Unwinds == "" {
+			h.Unwinds = f.Path
+		}
+		if f.Switches && i == 0 {
+			h.Switches = f.Path
 		}
 	}
-	return ""
+	return h
 }

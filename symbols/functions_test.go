@@ -333,3 +333,27 @@ func TestGo(t *testing.T) {
 		t.Error("stripped, it is not seen as made by Go")
 	}
 }
+
+// Who switches stacks is known; the C library, which offers it, does not.
+func TestSwitches(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc")
+	}
+	source := filepath.Join(t.TempDir(), "switches.c")
+	code := "#include <ucontext.h>\nucontext_t a, b;\nint main(void) { return swapcontext(&a, &b); }\n"
+	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := source + ".out"
+	if msg, err := exec.Command("gcc", "-o", out, source).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %s", msg)
+	}
+	if !mustOpen(t, out).Switches {
+		t.Error("a program that calls swapcontext does not count as one")
+	}
+	for _, path := range []string{"/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/perl"} {
+		if _, err := os.Stat(path); err == nil && mustOpen(t, path).Switches {
+			t.Errorf("%s counts as switching stacks", path)
+		}
+	}
+}

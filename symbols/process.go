@@ -84,8 +84,11 @@ func lookAt(pid int) (procfs.Proc, procfs.ProcStat, error) {
 // that ended while it was looked at.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
-// ended says that a process runs no more, although it still has its number.
-func ended(st procfs.ProcStat) bool { return st.State == "Z" || st.State == "X" }
+// ended says that a process runs no more, although it still has its number. One
+// whose first thread alone has ended goes on.
+func ended(st procfs.ProcStat) bool {
+	return (st.State == "Z" || st.State == "X") && st.NumThreads <= 1
+}
 
 // String is PID and name: 4121 (mysqld).
 func (p *Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Comm) }

@@ -37,7 +37,7 @@ func (f *File) read() error {
 			return err
 		}
 	}
-	f.Unwinds = sc.unwinds
+	f.Unwinds, f.Switches = sc.unwinds, sc.switches
 	f.Functions = im.functions(sc.symbols)
 	return nil
 }

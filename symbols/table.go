@@ -59,9 +59,10 @@ func rankOf(s Symbol, global, dynamic bool) rank {
 
 // scan is what one pass over the symbol tables finds.
 type scan struct {
-	im      *image
-	symbols []symbol
-	unwinds bool
+	im       *image
+	symbols  []symbol
+	unwinds  bool
+	switches bool
 }
 
 // read goes once through a table. Names are parts of its one string.
@@ -98,8 +99,9 @@ func (sc *scan) add(t *table, i uint64, b []byte) {
 		info, shndx = b[12], elf.SectionIndex(order.Uint16(b[14:]))
 	}
 	if shndx == elf.SHN_UNDEF {
-		if t.dynamic && !sc.unwinds {
-			sc.unwinds = importsUnwinder(t.name(order.Uint32(b)))
+		if name := t.name(order.Uint32(b)); t.dynamic {
+			sc.unwinds = sc.unwinds || importsUnwinder(name)
+			sc.switches = sc.switches || importsContexts(name)
 		}
 		return
 	}
@@ -125,6 +127,7 @@ func (sc *scan) add(t *table, i uint64, b []byte) {
 		return
 	}
 	sc.unwinds = sc.unwinds || definesThrow(name)
+	sc.switches = sc.switches || definesCoroutines(name)
 	s := t.versioned(name, i)
 	sc.symbols = append(sc.symbols, symbol{
 		Symbol: s, addr: addr, size: size, rank: rankOf(s, global, t.dynamic),

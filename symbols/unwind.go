@@ -36,3 +36,14 @@ func throws(name string) bool {
 	// Older compilers leave the name as it is, newer ones mangle it.
 	return strings.HasSuffix(name, "__rust_start_panic")
 }
+
+// A file switches stacks, so that a call may end on another stack than it began
+// on, if it imports the C library's functions for that, or defines those of
+// Boost.Context or of brpc's bthreads. That the C library itself defines the
+// former says nothing. A statically linked user of them is not recognised.
+
+func importsContexts(name string) bool { return name == "makecontext" || name == "swapcontext" }
+
+func definesCoroutines(name string) bool {
+	return name == "jump_fcontext" || name == "bthread_start_background" || name == "bthread_start_urgent"
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -129,9 +130,11 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 }
 
 // interrupted is a context that ends at the first SIGINT, SIGTERM or SIGHUP; the
-// second one ends the program as the kernel does.
+// second one ends the program as the kernel does. What is ignored from the start
+// (nohup) stays so.
 func interrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+	ctx, stop := signal.NotifyContext(ctx, signals...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

@@ -76,8 +76,6 @@ func (f *statFlags) check(cmd *cobra.Command) error {
 
 // run is one stat, from arguments to totals.
 func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) error {
-	ctx, stop := interrupted(ctx)
-	defer stop()
 	target, specs, err := f.open(args, command)
 	if err != nil {
 		return err
@@ -91,6 +89,8 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return &exit{exitNothing, err}
 	}
 	f.ask(s, target, requests)
+	ctx, stop := interrupted(ctx)
+	defer stop()
 	var held *probes.Command
 	config := configFor(target)
 	if len(command) > 0 {
@@ -108,11 +108,14 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if err := place(ctx, s, col, requests); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return &exit{code: exitCut}
+	}
 	return f.count(ctx, s, col, held)
 }
 
 func configFor(t *probes.Target) probes.Config {
-	c := probes.Config{Filter: t.Filter(), Unwinds: t.Unwinds()}
+	c := probes.Config{Filter: t.Filter(), Hazards: t.Hazards()}
 	if t.Process != nil {
 		c.Ended = func() bool { return !t.Process.Alive() }
 	}
@@ -134,7 +137,7 @@ func hold(command []string, s Streams) (*probes.Command, error) {
 func (f *statFlags) ask(s Streams, target *probes.Target, requests []probes.Request) {
 	answered := map[string]bool{}
 	for i := range requests {
-		finding := probes.Check(requests[i], target.Unwinds())
+		finding := probes.Check(requests[i], target.Hazards())
 		if finding.Verdict != probes.Asks {
 			continue
 		}
@@ -160,7 +163,9 @@ func askTerminal(s Streams, finding probes.Finding) bool {
 
 // place puts the probes, says which could not be, and fails if none could.
 func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request) error {
-	if err := col.Place(ctx, requests...); err != nil {
+	if err := col.Place(ctx, requests...); ctx.Err() != nil {
+		return &exit{code: exitCut}
+	} else if err != nil {
 		return err
 	}
 	snap, err := col.Collect()

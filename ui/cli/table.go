@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"uprobetop/probes"
@@ -28,7 +29,11 @@ func table(w io.Writer, s *probes.Snapshot) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", verdict(s))
+	end := "\n"
+	if s.Final {
+		end = "\n" + verdict(s) + "\n"
+	}
+	_, err := io.WriteString(w, end)
 	return err
 }
 
@@ -56,21 +61,39 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
 	fmt.Fprintln(t)
 }
 
-// verdict says whether the numbers add up, and what they rest on.
+// verdict says whether the numbers add up, and what they leave out: one sentence
+// a line.
 func verdict(s *probes.Snapshot) string {
-	var missed uint64
+	var notes []string
+	note := func(text string, args ...any) { notes = append(notes, fmt.Sprintf(text, args...)) }
+	exact := true
 	for i := range s.Probes {
 		p := &s.Probes[i]
-		if p.Latency == nil {
-			continue
+		name := p.Function.Demangled()
+		if p.Latency != nil && p.Balance() != 0 {
+			exact = false
+			note("the books of %s are off by %d", name, p.Balance())
 		}
-		if b := p.Balance(); s.Final && b != 0 {
-			return fmt.Sprintf("not exact: the books of %s are off by %d", p.Function.Demangled(), b)
+		if p.Missed.Depth > 0 {
+			note("%s calls of %s are not in its latency: their thread had 64 returns pending", format.Count(p.Missed.Depth), name)
 		}
-		missed += p.Missed.Total()
+		if p.Missed.NoSlot > 0 {
+			note("%s calls of %s are not in its latency: there was no memory to follow them", format.Count(p.Missed.NoSlot), name)
+		}
+		if p.Hits == 0 && p.State != probes.Refused && p.State != probes.Failed {
+			note("no call reached %s: not called, or inlined into its callers", name)
+		}
+		if p.Filtered > 0 {
+			note("%s hits of %s by other processes are left out", format.Count(p.Filtered), name)
+		}
 	}
-	if missed > 0 {
-		return fmt.Sprintf("%s hits were counted but not timed: their threads had 64 returns pending", format.Count(missed))
+	if s.Unfollowed > 0 {
+		exact = false
+		note("%s processes could not be followed: more than 16,384 ran at once", format.Count(s.Unfollowed))
 	}
-	return "exact: every hit is counted, and nothing was missed"
+	first := "exact: every hit is counted"
+	if !exact {
+		first = "not exact"
+	}
+	return strings.Join(append([]string{first}, notes...), "\n")
 }
