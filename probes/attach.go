@@ -30,6 +30,8 @@ type multi struct {
 	pid int // only in this process; 0: in every one
 }
 
+// attach has the kernel look at every instruction at once: where nobody maps the
+// file yet, it would look only when somebody does, and then refuse in silence.
 func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
 	x, err := link.OpenExecutable(f.Open)
 	if err != nil {
@@ -44,11 +46,40 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	if ret {
 		place = x.UretprobeMulti
 	}
+	if m.pid == 0 {
+		unmap, err := mapPoints(f, points)
+		if err != nil {
+			return nil, err
+		}
+		defer unmap()
+	}
 	l, err := place(nil, prog, o)
 	if err != nil {
 		return nil, attachError(err)
 	}
 	return l, nil
+}
+
+// mapPoints maps the part of a file that holds the points as code, as a program
+// that runs it does. Nothing of it is run, or even read. Where that is not
+// allowed (a file system mounted noexec) nobody can run it either.
+func mapPoints(f *symbols.File, points []point) (unmap func(), err error) {
+	file, err := os.Open(f.Open)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+	}
+	defer file.Close()
+	first, last := points[0].offset, points[0].offset
+	for _, p := range points {
+		first, last = min(first, p.offset), max(last, p.offset)
+	}
+	page := symbols.Offset(os.Getpagesize())
+	first -= first % page
+	code, err := unix.Mmap(int(file.Fd()), int64(first), int(last-first)+1, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	if err != nil {
+		return func() {}, nil
+	}
+	return func() { _ = unix.Munmap(code) }, nil
 }
 
 // attachError gives the kernel's error numbers the meaning that they have here
@@ -57,15 +88,15 @@ func attachError(err error) error {
 	const enotsupp = unix.Errno(524) // no name outside the kernel
 	switch {
 	case errors.Is(err, enotsupp), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EOPNOTSUPP):
-		return fmt.Errorf("the kernel refuses to step its first instruction: %w", err)
+		return &sentence{"the kernel refuses to step the first instruction", err}
 	case errors.Is(err, unix.EIO):
-		return fmt.Errorf("the file system of this file does not support breakpoints: %w", err)
+		return &sentence{"the file system of this file does not support breakpoints", err}
 	case errors.Is(err, unix.ESRCH):
-		return fmt.Errorf("the process has ended: %w", err)
+		return &sentence{"the process has ended", err}
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("the kernel does not permit it, root or CAP_BPF and CAP_PERFMON are needed: %w", err)
+		return &sentence{"the kernel does not permit it: root, or CAP_BPF and CAP_PERFMON, are needed", err}
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("the kernel does not accept a breakpoint there: %w", err)
+		return &sentence{"the kernel does not accept a breakpoint there", err}
 	}
 	return fmt.Errorf("the kernel does not place it: %w", err)
 }

@@ -1,22 +1,58 @@
 package probes
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 
 	"uprobetop/symbols"
 )
 
-// The first bytes of VEX and EVEX instructions in 64-bit code. The kernel
-// decodes some of them as the jump or call that has the same opcode byte, and
-// then does not execute them: glibc's memset for AVX-512 returned wrong memory
-// every time (Linux 5.15 to 7.3, arch/x86/kernel/uprobes.c,
-// branch_setup_xol_ops). No answer of a person makes this right.
-const (
-	vex3 = 0xc4
-	vex2 = 0xc5
-	evex = 0x62
-)
+// maxInstruction is the longest x86 instruction, in bytes.
+const maxInstruction = 15
+
+// checkCode looks at the first instruction of a function in x86 code.
+//
+// VEX and EVEX (c4, c5, 62): the kernel decodes some of them as the jump or call
+// that has the same opcode byte, and then does not execute them: glibc's memset
+// for AVX-512 returned wrong memory every time (Linux 5.15 to 7.3,
+// arch/x86/kernel/uprobes.c, branch_setup_xol_ops). No answer of a person makes
+// this right.
+//
+// A system call that is stepped out of line returns to where it was stepped: the
+// program crashes, or goes round for ever. A repeated string instruction is one
+// hit a round. Both seen on 6.18.
+func checkCode(name string, code []byte) Finding {
+	refuse := func(does string) Finding {
+		return Finding{Verdict: Refuses, Reason: name + " begins with " + does, Way: "probe a function that calls it"}
+	}
+	if bytes.IndexByte([]byte{0xc4, 0xc5, 0x62}, code[0]) >= 0 {
+		return refuse("an AVX or AVX-512 instruction, which the kernel would skip: its results would be wrong")
+	}
+	repeated := false
+	for len(code) > 1 && isPrefix(code[0]) {
+		repeated = repeated || code[0] == 0xf2 || code[0] == 0xf3
+		code = code[1:]
+	}
+	switch {
+	case len(code) > 1 && code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34), code[0] == 0xcd:
+		return refuse("a system call, which does not survive being stepped: the program would crash")
+	case repeated && isString(code[0]):
+		return refuse("a repeated string instruction, of which every round would count as a hit")
+	}
+	return Finding{}
+}
+
+// isPrefix tells the prefixes that can stand before an opcode and that the kernel
+// steps: operand and address size, rep, fs and gs, REX.
+func isPrefix(b byte) bool {
+	return bytes.IndexByte([]byte{0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65}, b) >= 0 || b&0xf0 == 0x40
+}
+
+// isString tells the opcodes of ins, outs, movs, cmps, stos, lods and scas.
+func isString(b byte) bool {
+	return b >= 0x6c && b <= 0x6f || b >= 0xa4 && b <= 0xa7 || b >= 0xaa && b <= 0xaf
+}
 
 // Hazards are the properties of a whole target that make return probes dangerous
 // in whatever file of it: each is the path of a file that has it, or empty.
@@ -43,19 +79,12 @@ func Check(r Request, h Hazards) Finding {
 			Way:     "probe the variant by its own name",
 		}
 	}
-	code, err := r.File.Code(r.Function, 1)
+	code, err := r.File.Code(r.Function, maxInstruction)
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: fmt.Sprintf("the first instruction of %s cannot be read", name)}
 	}
-	switch code[0] {
-	case vex3, vex2, evex:
-		if x86(r.File) {
-			return Finding{
-				Verdict: Refuses,
-				Reason:  name + " begins with an AVX or AVX-512 instruction, which the kernel would skip: its results would be wrong",
-				Way:     "probe a function that calls it",
-			}
-		}
+	if f := checkCode(name, code); x86(r.File) && f.Verdict != Fine {
+		return f
 	}
 	if r.Kind == Return {
 		return checkReturn(r, h)
@@ -77,7 +106,7 @@ func checkReturn(r Request, h Hazards) Finding {
 			}
 		}
 	}
-	const way = "-y places it all the same, and without -r its entries are counted"
+	const way = "say yes to place it, or count its entries alone"
 	if r.File.Switches {
 		h.Switches = r.File.Path
 	}

@@ -33,8 +33,11 @@ func stepBack() { _ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 10) }
 // Config says what a collector is for. Its zero value counts every process.
 type Config struct {
 	Filter Filter
-	// What is not 0 replaces the default of bpf.DefaultOptions.
-	MaxProbes, MaxTimed, RingBytes int
+	// Room for probes, and for timed ones; 0 is the default of bpf.DefaultOptions.
+	MaxProbes, MaxTimed int
+	RingBytes           int // of the ring buffer; 0 is the default
+	// Probes and Timed of them are to be placed: there is room for these at least.
+	Probes, Timed int
 	// Hazards are those of the target; see Check.
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
@@ -96,8 +99,8 @@ func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error
 		return nil, err
 	}
 	o := bpf.DefaultOptions(possible)
-	o.MaxProbes = cmp.Or(c.MaxProbes, o.MaxProbes)
-	o.MaxTimed = cmp.Or(c.MaxTimed, o.MaxTimed)
+	o.MaxProbes = max(cmp.Or(c.MaxProbes, o.MaxProbes), c.Probes)
+	o.MaxTimed = max(cmp.Or(c.MaxTimed, o.MaxTimed), c.Timed)
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.Method = method
 	o.Filtered, o.Follow = len(c.Filter.PIDs) > 0, c.Filter.Follow

@@ -113,6 +113,9 @@ type Stats struct {
 	Load    float64 // Σ latency ÷ time over the snapshot's interval
 }
 
+// Stood tells whether the probe ever counted: if not, its 0 is none.
+func (s *Stats) Stood() bool { return s.State != Placing && s.State != Refused && s.State != Failed }
+
 // Unwound counts calls whose return can never come, by cause.
 type Unwound struct{ Jump, Exec, Exit uint64 }
 

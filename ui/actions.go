@@ -77,6 +77,10 @@ type wish struct {
 // needs no check.
 func (m *model) ask(w wish) tea.Cmd {
 	r := w.row
+	if m.snap.Gone {
+		m.setBanner(true, clean(m.target.Label)+" has ended; its numbers stay until you leave")
+		return nil
+	}
 	if w.want == off {
 		return m.agree(w)
 	}

@@ -69,7 +69,7 @@ func (l look) theme() *chart.Theme {
 // asciiOnly says whether the environment promises nothing beyond ASCII.
 func asciiOnly(getenv func(string) string) bool {
 	switch getenv("TERM") {
-	case "linux", "vt100", "vt102", "vt220":
+	case "linux", "vt100", "vt102", "vt220", "dumb":
 		return true
 	}
 	for _, name := range [...]string{"LC_ALL", "LC_CTYPE", "LANG"} {

@@ -65,15 +65,15 @@ type probe struct {
 	Kind      string    `json:"kind"`
 	State     string    `json:"state"`
 	Note      string    `json:"note"`
-	Hits      uint64    `json:"hits"`
-	Rate      float64   `json:"rate"`
+	Hits      *uint64   `json:"hits"`
+	Rate      *float64  `json:"rate"`
 	PerCPU    []cpu     `json:"per_cpu"`
 	Returned  *uint64   `json:"returned"`
 	InFlight  *int64    `json:"in_flight"`
 	Unwound   *uint64   `json:"unwound"`
 	UnwoundBy *unwound  `json:"unwound_by"`
 	Orphans   *uint64   `json:"orphans"`
-	Filtered  uint64    `json:"filtered"`
+	Filtered  *uint64   `json:"filtered"`
 	Missed    *missed   `json:"missed"`
 	Oldest    *uint64   `json:"oldest_in_flight_ns"`
 	Load      *float64  `json:"load"`
@@ -154,15 +154,19 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 		Path: st.File.Path, Address: fmt.Sprintf("%#x", uint64(fn.Addr)),
 		Points: []pt{{fmt.Sprintf("%#x", uint64(fn.Offset))}},
 		Kind:   st.Kind.String(), State: st.State.String(), Note: st.Note,
-		Hits: st.Hits, Rate: st.Rate, Filtered: st.Filtered, PerCPU: []cpu{},
 	}
 	for _, a := range fn.Aliases {
 		p.Aliases = append(p.Aliases, a.Name)
 	}
-	over := s.Elapsed.Seconds()
-	if s.Final {
-		p.Rate = ratio(float64(st.Hits), over)
+	if !st.Stood() {
+		return p
 	}
+	over := s.Elapsed.Seconds()
+	rate := st.Rate
+	if s.Final {
+		rate = ratio(float64(st.Hits), over)
+	}
+	p.Hits, p.Rate, p.Filtered, p.PerCPU = &st.Hits, &rate, &st.Filtered, []cpu{}
 	for _, c := range st.PerCPU {
 		rate := c.Rate
 		if s.Final {

@@ -50,8 +50,8 @@ const want = `{"schema":"uprobetop/1","final":false,"at":"2026-01-02T03:04:05Z",
 	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
-	`"hits":0,"rate":0,"per_cpu":[{"cpu":0,"hits":0,"rate":0},{"cpu":1,"hits":0,"rate":0}],` +
-	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":0,"missed":null,` +
+	`"hits":null,"rate":null,"per_cpu":null,` +
+	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
 	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
 	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
 
@@ -78,7 +78,7 @@ func TestFinalJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.Probes[0]
-	if !o.Final || p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
-		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, p.Rate, p.PerCPU[0].Rate, *p.Load)
+	if !o.Final || *p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
+		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, *p.Rate, p.PerCPU[0].Rate, *p.Load)
 	}
 }

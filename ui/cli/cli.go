@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -86,8 +87,12 @@ func report(err error, verbose bool, w io.Writer) int {
 	}
 	fmt.Fprintf(w, "uprobetop: %s\n", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 	if verbose {
+		said := err.Error()
 		for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
-			fmt.Fprintf(w, "  because: %+v\n", cause)
+			if text := fmt.Sprintf("%+v", cause); text != said {
+				fmt.Fprintf(w, "  because: %s\n", text)
+				said = text
+			}
 		}
 	}
 	return code
@@ -110,22 +115,21 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
   uprobetop stat -r -d 5s -p 4121 libc:malloc
   uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
 		Args:          cobra.ArbitraryArgs,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && t.pid == 0 {
-				return usage("name a target: a path such as /usr/bin/perl, or -p PID; uprobetop demo needs none")
-			}
-			return runScreen(cmd.Context(), t, latency, args)
+			return runScreen(cmd.Context(), s, t, latency, args)
 		},
 	}
+	root.SetVersionTemplate("uprobetop {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage("%s: see uprobetop --help", err)
 	})
 	t.register(root)
 	root.Flags().BoolVarP(&latency, "latency", "r", false, "time the functions, too: entry and return probes")
-	root.AddCommand(newStat(s), newDemo())
+	root.AddCommand(newStat(s), newDemo(s))
 	return root
 }
 
@@ -137,4 +141,14 @@ func interrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, signals...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// version is what the Go toolchain recorded of the build: a tag, or a commit and
+// its time.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
 }

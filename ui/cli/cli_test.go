@@ -105,6 +105,10 @@ func TestBadInput(t *testing.T) {
 		args   []string
 	}{
 		{"no target", 2, "name a target", nil},
+		{"stat of nothing", 2, "name a target", []string{"stat", "-d", "1s", "-r"}},
+		{"process 0", 2, "above 0", []string{"stat", "-p", "0", "work"}},
+		{"no room at all", 2, "--max-probes", []string{"stat", "--max-probes", "0", calls, "work"}},
+		{"a screen without a terminal", 1, "stat prints without one", []string{calls, "work"}},
 		{"no such file", 1, "does not exist", []string{"stat", "/nope", "work"}},
 		{"no such program", 1, "in PATH", []string{"stat", "no-such-program", "work"}},
 		{"a directory", 1, "is a directory", []string{"stat", dir + "/", "work"}},
@@ -119,7 +123,7 @@ func TestBadInput(t *testing.T) {
 		{"no function", 2, "at least one function", []string{"stat", calls}},
 		{"half a spec", 2, "names no function", []string{"stat", calls, "libc:"}},
 		{"no such process", 1, "does not exist", []string{"stat", "-p", "4194300", "malloc"}},
-		{"a negative process", 2, "no", []string{"stat", "-p", "-3", "malloc"}},
+		{"a negative process", 2, "above 0", []string{"stat", "-p", "-3", "malloc"}},
 		{"a process that is a word", 2, "-p", []string{"stat", "-p", "init", "malloc"}},
 		{"a kernel thread", 1, "kernel", []string{"stat", "-p", "2", "malloc"}},
 		{"a process and a command", 2, "not both", []string{"stat", "-p", "1", "work", "--", calls}},

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"uprobetop/assets"
@@ -14,7 +16,7 @@ import (
 )
 
 // runScreen is the interactive program on a target.
-func runScreen(ctx context.Context, f targetFlags, latency bool, args []string) error {
+func runScreen(ctx context.Context, s Streams, f targetFlags, latency bool, args []string) error {
 	target, specs, err := f.open(args, nil)
 	if err != nil {
 		return err
@@ -24,18 +26,20 @@ func runScreen(ctx context.Context, f targetFlags, latency bool, args []string) 
 	if err != nil {
 		return &exit{exitNothing, err}
 	}
-	for i := range requests {
-		requests[i].Accepted = f.yes
-	}
-	return watch(ctx, target, requests)
+	config := f.config(target, requests)
+	ask(s, f.yes, config.Hazards, requests)
+	return watch(ctx, s, target, config, requests)
 }
 
 // watch shows the screen, with the requested probes placed one by one: each can
 // then be taken away by itself.
-func watch(ctx context.Context, target *probes.Target, requests []probes.Request) error {
+func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) error {
+	if out, ok := s.Out.(*os.File); !ok || !term.IsTerminal(out.Fd()) || !term.IsTerminal(s.In.Fd()) {
+		return errors.New("the screen needs a terminal: uprobetop stat prints without one")
+	}
 	ctx, stop := interrupted(ctx)
 	defer stop()
-	col, err := probes.New(configFor(target))
+	col, err := probes.New(config)
 	if err != nil {
 		return err
 	}
@@ -57,7 +61,7 @@ func watch(ctx context.Context, target *probes.Target, requests []probes.Request
 	return errors.Join(err, <-ran)
 }
 
-func newDemo() *cobra.Command {
+func newDemo(s Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "the screen on a built-in workload: needs no target",
@@ -68,12 +72,12 @@ func newDemo() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context())
+			return runDemo(cmd.Context(), s)
 		},
 	}
 }
 
-func runDemo(ctx context.Context) error {
+func runDemo(ctx context.Context, s Streams) error {
 	if err := probes.Supported(); err != nil {
 		return err
 	}
@@ -96,5 +100,5 @@ func runDemo(ctx context.Context) error {
 		}
 		requests = append(requests, rs...)
 	}
-	return watch(ctx, target, requests)
+	return watch(ctx, s, target, new(targetFlags).config(target, requests), requests)
 }

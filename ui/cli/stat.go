@@ -88,11 +88,14 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if err != nil {
 		return &exit{exitNothing, err}
 	}
-	f.ask(s, target, requests)
+	config := f.config(target, requests)
+	if len(command) > 0 {
+		config.Hazards = commandHazards(config.Hazards, command[0])
+	}
+	unanswered := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)
 	defer stop()
 	var held *probes.Command
-	config := configFor(target)
 	if len(command) > 0 {
 		if held, err = hold(command, s); err != nil {
 			return err
@@ -105,7 +108,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return err
 	}
 	defer col.Close()
-	if err := place(ctx, s, col, requests); err != nil {
+	if err := place(ctx, s, col, requests, unanswered); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -114,10 +117,20 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	return f.count(ctx, s, col, held)
 }
 
-func configFor(t *probes.Target) probes.Config {
-	c := probes.Config{Filter: t.Filter(), Hazards: t.Hazards()}
-	if t.Process != nil {
-		c.Ended = func() bool { return !t.Process.Alive() }
+// config is a collector's for this target, with room for all that is asked for.
+func (t *targetFlags) config(target *probes.Target, requests []probes.Request) probes.Config {
+	timed := 0
+	for _, r := range requests {
+		if r.Kind == probes.Return {
+			timed++
+		}
+	}
+	c := probes.Config{
+		Filter: target.Filter(), Hazards: target.Hazards(),
+		MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
+	}
+	if target.Process != nil {
+		c.Ended = func() bool { return !target.Process.Alive() }
 	}
 	return c
 }
@@ -133,21 +146,24 @@ func hold(command []string, s Streams) (*probes.Command, error) {
 	return held, err
 }
 
-// ask settles the findings that a person has to decide, once a file.
-func (f *statFlags) ask(s Streams, target *probes.Target, requests []probes.Request) {
+// ask settles the findings that a person has to decide, once for each, and tells
+// whether one was left without a yes.
+func ask(s Streams, yes bool, hazards probes.Hazards, requests []probes.Request) (unanswered bool) {
 	answered := map[string]bool{}
 	for i := range requests {
-		finding := probes.Check(requests[i], target.Hazards())
+		finding := probes.Check(requests[i], hazards)
 		if finding.Verdict != probes.Asks {
 			continue
 		}
-		yes, known := answered[finding.Reason]
+		accepted, known := answered[finding.Reason]
 		if !known {
-			yes = f.yes || askTerminal(s, finding)
-			answered[finding.Reason] = yes
+			accepted = yes || askTerminal(s, finding)
+			answered[finding.Reason] = accepted
 		}
-		requests[i].Accepted = yes
+		requests[i].Accepted = accepted
+		unanswered = unanswered || !accepted
 	}
+	return unanswered
 }
 
 // askTerminal asks a person, if there is one.
@@ -162,7 +178,7 @@ func askTerminal(s Streams, finding probes.Finding) bool {
 }
 
 // place puts the probes, says which could not be, and fails if none could.
-func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request) error {
+func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request, unanswered bool) error {
 	if err := col.Place(ctx, requests...); ctx.Err() != nil {
 		return &exit{code: exitCut}
 	} else if err != nil {
@@ -173,6 +189,9 @@ func place(ctx context.Context, s Streams, col *probes.Collector, requests []pro
 		return err
 	}
 	notes, attached := notProbed(snap)
+	if unanswered {
+		notes = append(notes, "-y says yes, and without -r entries are counted")
+	}
 	if attached == 0 {
 		return &exit{exitNothing, errors.New(strings.Join(notes, "\n"))}
 	}

@@ -42,7 +42,11 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
 	if s.Final && s.Elapsed > 0 {
 		rate = float64(p.Hits) / s.Elapsed.Seconds()
 	}
-	fmt.Fprintf(t, "%s\t%s\t", format.Count(p.Hits), format.SI(rate))
+	if p.Stood() {
+		fmt.Fprintf(t, "%s\t%s\t", format.Count(p.Hits), format.SI(rate))
+	} else {
+		fmt.Fprint(t, "–\t–\t")
+	}
 	switch h := p.Latency; {
 	case !timed:
 	case h == nil:
@@ -66,7 +70,7 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
 func verdict(s *probes.Snapshot) string {
 	var notes []string
 	note := func(text string, args ...any) { notes = append(notes, fmt.Sprintf(text, args...)) }
-	exact := true
+	exact, left := true, 0
 	for i := range s.Probes {
 		p := &s.Probes[i]
 		name := p.Function.Demangled()
@@ -80,7 +84,11 @@ func verdict(s *probes.Snapshot) string {
 		if p.Missed.NoSlot > 0 {
 			note("%s calls of %s are not in its latency: there was no memory to follow them", format.Count(p.Missed.NoSlot), name)
 		}
-		if p.Hits == 0 && p.State != probes.Refused && p.State != probes.Failed {
+		if !p.Stood() {
+			left++
+			continue
+		}
+		if p.Hits == 0 {
 			note("no call reached %s: not called, or inlined into its callers", name)
 		}
 		if p.Filtered > 0 {
@@ -92,8 +100,11 @@ func verdict(s *probes.Snapshot) string {
 		note("%s processes could not be followed: more than 16,384 ran at once", format.Count(s.Unfollowed))
 	}
 	first := "exact: every hit is counted"
-	if !exact {
+	switch {
+	case !exact:
 		first = "not exact"
+	case left > 0:
+		first = fmt.Sprintf("exact for what is probed, and %s not", format.Things(left, "function"))
 	}
 	return strings.Join(append([]string{first}, notes...), "\n")
 }

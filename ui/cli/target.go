@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,13 +15,17 @@ import (
 
 // targetFlags are the flags that say whose functions are meant.
 type targetFlags struct {
-	pid int
-	yes bool
+	pid       int
+	yes       bool
+	maxProbes int
+	given     func(flag string) bool // was it on the command line?
 }
 
 func (t *targetFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVarP(&t.pid, "pid", "p", 0, "a process, with all its threads")
 	cmd.Flags().BoolVarP(&t.yes, "yes", "y", false, "answer every question with yes")
+	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for this many probes at once (default 1024, 256 of them timed)")
+	t.given = cmd.Flags().Changed
 }
 
 // open turns the arguments before -- into a target and the functions asked for.
@@ -28,8 +33,10 @@ func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spe
 	var target *probes.Target
 	var err error
 	switch {
-	case t.pid < 0:
-		return nil, nil, usage("-p wants a process id, and %d is none", t.pid)
+	case t.given("max-probes") && (t.maxProbes < 1 || t.maxProbes > 1<<20):
+		return nil, nil, usage("--max-probes wants a number from 1 to 1048576, and %d is none", t.maxProbes)
+	case t.given("pid") && t.pid <= 0:
+		return nil, nil, usage("-p wants a process id above 0, and %d is none", t.pid)
 	case t.pid > 0 && len(command) > 0:
 		return nil, nil, usage("give a process with -p, or a command after --, not both")
 	case t.pid > 0:
@@ -42,6 +49,8 @@ func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spe
 		args = args[1:]
 	case len(command) > 0:
 		target, err = commandTarget(command[0])
+	default:
+		return nil, nil, usage(noTarget)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -56,6 +65,8 @@ func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spe
 	}
 	return target, specs, nil
 }
+
+const noTarget = "name a target: a path such as /usr/bin/perl, or -p PID; uprobetop demo needs none"
 
 // narrow reads a first argument that names a file of the process.
 func (t *targetFlags) narrow(target *probes.Target, args []string) ([]string, error) {
@@ -111,4 +122,20 @@ func commandTarget(name string) (*probes.Target, error) {
 		return nil, &exit{exitFailed, fmt.Errorf("the command cannot be the target: %w", err)}
 	}
 	return t, nil
+}
+
+// commandHazards adds what the program of a command brings to a target, such as a
+// library, that is another file.
+func commandHazards(h probes.Hazards, name string) probes.Hazards {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return h // it is told when it is to be started
+	}
+	t, err := probes.FileTarget(path)
+	if err != nil {
+		return h // a script
+	}
+	defer t.Close()
+	c := t.Hazards()
+	return probes.Hazards{Unwinds: cmp.Or(h.Unwinds, c.Unwinds), Switches: cmp.Or(h.Switches, c.Switches)}
 }
