@@ -165,9 +165,9 @@ func (c *Collector) Snapshot() *Snapshot { return c.latest.Load() }
 // Check finds what speaks against a request.
 func (c *Collector) Check(r Request) Finding { return Check(r, c.config.Hazards) }
 
-// Run ticks until ctx ends, and calls each with every
-// snapshot (nil: nobody). It runs on a thread of its own at low priority: what
-// is measured goes first.
+// Run ticks until ctx ends and calls each with every snapshot (nil: nobody). It
+// wants a goroutine of its own, which takes its thread, at low priority, along
+// when it ends.
 func (c *Collector) Run(ctx context.Context, interval time.Duration, each func(*Snapshot)) error {
 	runtime.LockOSThread() // not unlocked: the thread ends with its priority
 	stepBack()
