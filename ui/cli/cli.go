@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -134,10 +133,14 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 }
 
 // interrupted is a context that ends at the first SIGINT, SIGTERM or SIGHUP; the
-// second one ends the program as the kernel does. What is ignored from the start
-// (nohup) stays so.
+// second one ends the program as the kernel does. A hangup that is ignored from
+// the start (nohup) stays so. An ignored SIGINT does not: a shell script starts
+// its background jobs that way, and kill -INT ends them all the same.
 func interrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
 	ctx, stop := signal.NotifyContext(ctx, signals...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop

@@ -252,3 +252,21 @@ func TestTwice(t *testing.T) {
 		t.Errorf("%s", r.out)
 	}
 }
+
+// A background job of a script, which ignores SIGINT from its start, ends at it.
+func TestBackgroundJob(t *testing.T) {
+	requireBPF(t)
+	calls := target(t, "calls")
+	p := program("stat", "-o", "json", calls, "work")
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" INT; exec "$@"`, "sh", os.Args[0]}, p.Args[1:]...)...)
+	cmd.Env = p.Env
+	r := finish(t, cmd, func() {
+		waitForProbe(t, cmd.Process.Pid)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	})
+	if o := lastLine(t, r.out); r.status != 0 || !o.Final {
+		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+}
