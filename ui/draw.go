@@ -85,12 +85,20 @@ func (m *model) drawTooSmall(c *chart.Canvas) {
 		y = 0
 	}
 	c.Text(x, y, "uprobetop", th.Key)
-	at := c.Text(x, y+2, "60×12 cells are needed, this is ", th.Text)
+	needs := "60×12 cells are needed, this is "
+	if m.w < len(needs)+len("100×100.") {
+		needs = "needs 60×12, is "
+	}
+	at := c.Text(x, y+2, needs, th.Text)
 	c.Text(at, y+2, itoa(m.w)+"×"+itoa(m.h)+".", th.Bright)
 	at = c.Text(x, y+3, "Still counting: ", th.Text)
 	c.Text(at, y+3, format.SI(m.totals.rate)+" hits/s", th.Bright)
 	at = c.Text(x, y+5, "q", th.Key)
-	c.Text(at+1, y+5, "quit   make it larger to go on", th.Muted)
+	quit := "quit   make it larger to go on"
+	if at+1+len(quit) > m.w {
+		quit = "quit"
+	}
+	c.Text(at+1, y+5, quit, th.Muted)
 }
 
 // drawScreen draws the regions from top to bottom.
