@@ -132,12 +132,19 @@ func loadError(err error) error {
 	switch {
 	case errors.As(err, &rejected):
 		return &sentence{"the kernel's verifier rejects the programs: this is a fault of uprobetop, please report it with the output of -v", rejected}
+	case err != nil && !exists("/sys/kernel/btf/vmlinux"):
+		return &sentence{"this kernel has no BTF (/sys/kernel/btf/vmlinux): one built with CONFIG_DEBUG_INFO_BTF is needed", err}
 	case errors.Is(err, os.ErrPermission):
 		return &sentence{"probing needs root or CAP_BPF and CAP_PERFMON: run sudo uprobetop", err}
 	case errors.Is(err, ebpf.ErrNotSupported):
 		return &sentence{"this kernel has no uprobe_multi links: Linux 6.6 or newer is needed", err}
 	}
 	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // sentence is an error as a user should read it; what the kernel said is its
