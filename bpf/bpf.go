@@ -255,3 +255,14 @@ func (l *Objects) Admit(pid int) error {
 	}
 	return nil
 }
+
+// Admitted is how many processes the filter lets through.
+func (l *Objects) Admitted() int {
+	var pid uint32
+	var yes uint8
+	n := 0
+	for all := l.objs.Admitted.Iterate(); all.Next(&pid, &yes); {
+		n++
+	}
+	return n
+}

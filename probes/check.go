@@ -3,7 +3,6 @@ package probes
 import (
 	"bytes"
 	"debug/elf"
-	"fmt"
 
 	"uprobetop/symbols"
 )
@@ -19,12 +18,15 @@ const maxInstruction = 15
 // arch/x86/kernel/uprobes.c, branch_setup_xol_ops). No answer of a person makes
 // this right.
 //
+// The prefixes es, ss and lock, int3 and hlt: every kernel refuses them. What else
+// it refuses it says when asked, but that takes it a second each.
+//
 // A system call that is stepped out of line returns to where it was stepped: the
 // program crashes, or goes round for ever. A repeated string instruction is one
 // hit a round. Both seen on 6.18.
-func checkCode(name string, code []byte) Finding {
+func checkCode(code []byte) Finding {
 	refuse := func(does string) Finding {
-		return Finding{Verdict: Refuses, Reason: name + " begins with " + does, Way: "probe a function that calls it"}
+		return Finding{Verdict: Refuses, Reason: "the first instruction is " + does, Way: "probe a function that calls it"}
 	}
 	if bytes.IndexByte([]byte{0xc4, 0xc5, 0x62}, code[0]) >= 0 {
 		return refuse("an AVX or AVX-512 instruction, which the kernel would skip: its results would be wrong")
@@ -33,6 +35,9 @@ func checkCode(name string, code []byte) Finding {
 	for len(code) > 1 && isPrefix(code[0]) {
 		repeated = repeated || code[0] == 0xf2 || code[0] == 0xf3
 		code = code[1:]
+	}
+	if bytes.IndexByte([]byte{0x26, 0x36, 0xf0, 0xcc, 0xf4}, code[0]) >= 0 {
+		return Finding{Verdict: Refuses, Reason: "the kernel refuses to step the first instruction", Way: "probe a function that calls it"}
 	}
 	switch {
 	case len(code) > 1 && code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34), code[0] == 0xcd:
@@ -59,6 +64,7 @@ func isString(b byte) bool {
 type Hazards struct {
 	Unwinds  string // uses exceptions: one ends the process when it passes a return probe
 	Switches string // switches stacks: so does a call that is left that way
+	Shared   string // a library, without a process: who maps it may do either
 }
 
 // twice are functions that return more than once for one call: the kernel knows
@@ -71,19 +77,18 @@ var twice = map[string]bool{
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
-	name := r.Function.Demangled()
 	if r.Function.Indirect {
 		return Finding{
 			Verdict: Refuses,
-			Reason:  name + " is chosen among variants when the program starts (IFUNC), and its address is of the code that chooses",
+			Reason:  "the name is chosen among variants when the program starts (IFUNC), and its address is of the code that chooses",
 			Way:     "probe the variant by its own name",
 		}
 	}
 	code, err := r.File.Code(r.Function, maxInstruction)
 	if err != nil || len(code) == 0 {
-		return Finding{Verdict: Refuses, Reason: fmt.Sprintf("the first instruction of %s cannot be read", name)}
+		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
-	if f := checkCode(name, code); x86(r.File) && f.Verdict != Fine {
+	if f := checkCode(code); x86(r.File) && f.Verdict != Fine {
 		return f
 	}
 	if r.Kind == Return {
@@ -101,7 +106,7 @@ func checkReturn(r Request, h Hazards) Finding {
 		if twice[s.Name] {
 			return Finding{
 				Verdict: Refuses,
-				Reason:  r.Function.Demangled() + " returns more than once for a call, and with a return probe that ends the process",
+				Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
 				Way:     count,
 			}
 		}
@@ -125,6 +130,14 @@ func checkReturn(r Request, h Hazards) Finding {
 			Verdict: Asks,
 			Reason:  symbols.Printable(h.Unwinds) + " uses exceptions, and one that passes through a function with a return probe ends the process",
 			Way:     way,
+		}
+	}
+	if h.Shared != "" {
+		return Finding{
+			Verdict: Asks,
+			Reason: "whoever maps " + symbols.Printable(h.Shared) +
+				" is probed, and a program that uses exceptions or switches stacks can end at a return probe",
+			Way: way,
 		}
 	}
 	return Finding{}

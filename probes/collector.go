@@ -130,6 +130,8 @@ func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error
 func loadError(err error) error {
 	var rejected *ebpf.VerifierError
 	switch {
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return &sentence{"too many files are open: raise the limit, with ulimit -n 256", err}
 	case errors.As(err, &rejected):
 		return &sentence{"the kernel's verifier rejects the programs: this is a fault of uprobetop, please report it with the output of -v", rejected}
 	case err != nil && !exists("/sys/kernel/btf/vmlinux"):
@@ -195,6 +197,9 @@ func (c *Collector) Run(ctx context.Context, interval time.Duration, each func(*
 		}
 	}
 }
+
+// Followed is how many processes the filter lets through now.
+func (c *Collector) Followed() int { return c.objs.Admitted() }
 
 func (c *Collector) ended() bool { return c.config.Ended != nil && c.config.Ended() }
 

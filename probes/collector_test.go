@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -220,7 +222,9 @@ func TestBadPointAmongGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.list(p)
-	c.placeAll(f, append([]*probe{}, c.probes...))
+	all := slices.Clone(c.probes)
+	c.attachAll(context.Background(), f, all)
+	c.begin([]*symbols.File{f}, map[*symbols.File][]*probe{f: all})
 	s := collect(t, c)
 	for i := range s.Probes {
 		st := &s.Probes[i]
@@ -406,6 +410,32 @@ func TestCloseWhilePlacing(t *testing.T) {
 	for deadline := time.Now().Add(5 * time.Second); newPrograms(t, before) > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d programs are left", newPrograms(t, before))
+		}
+	}
+}
+
+// Points that the kernel refuses neither cost the others hits nor shift the time
+// in which they count: all begin together, when the last one is settled.
+func TestAllBeginTogether(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("x86-64 only")
+	}
+	f := open(t, bpftest.Compile(t, "testdata/first.c"))
+	calls := open(t, bpftest.Build(t, "calls"))
+	c := newCollectorHere(t, Config{})
+	place(t, c) // nothing
+	if err := c.Place(context.Background(), request(t, calls, Return, "work"), request(t, f, Entry, "plain"),
+		request(t, f, Entry, "ports"), request(t, f, Entry, "main"), request(t, calls, Entry, "run")); err != nil {
+		t.Fatal(err)
+	}
+	s := collect(t, c)
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		if p.Function.Name == "ports" {
+			continue
+		}
+		if p.State != Attached || p.Placed != 0 {
+			t.Errorf("%s is %s, from %v on", p.Function.Name, p.State, p.Placed)
 		}
 	}
 }

@@ -93,8 +93,9 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 			c.fail(byFile[f], failed)
 			continue
 		}
-		c.placeAll(f, byFile[f])
+		c.attachAll(ctx, f, byFile[f])
 	}
+	c.begin(files, byFile)
 	return failed
 }
 
@@ -165,35 +166,51 @@ func (c *Collector) list(p *probe) {
 	c.probes = append(c.probes, p)
 }
 
-// placeAll places probes of one file by one link; where the kernel refuses, it
-// halves until the points that it refuses stand alone.
-func (c *Collector) placeAll(f *symbols.File, ps []*probe) {
-	l, err := c.attach(f, ps)
-	if err != nil && len(ps) > 1 {
-		c.placeAll(f, ps[:len(ps)/2])
-		c.placeAll(f, ps[len(ps)/2:])
-		return
-	}
-	if err != nil {
+// attachAll makes the links for probes of one file, if it can be one for all;
+// where the kernel refuses, it halves until the points that it refuses stand
+// alone.
+func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe) {
+	if err := ctx.Err(); err != nil {
 		c.fail(ps, err)
 		return
 	}
+	l, err := c.attach(f, ps)
+	switch {
+	case err == nil:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, p := range ps {
+			p.link = l
+		}
+	case len(ps) > 1:
+		c.attachAll(ctx, f, ps[:len(ps)/2])
+		c.attachAll(ctx, f, ps[len(ps)/2:])
+	default:
+		c.fail(ps, err)
+	}
+}
+
+// begin lets the hits of everything that was attached count, from one moment on.
+func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if !c.standing {
-		c.standing, c.started = true, now
-	}
-	for _, p := range ps {
-		p.link = l
-		if p.state != Placing || c.final { // it was stopped while the kernel worked
-			c.halt(p)
-			continue
-		}
-		p.state, p.placed = Attached, now
-		if err := c.objs.Switch(p.cookie, true, p.Kind == Return, p.hist); err != nil {
-			p.state, p.note = Failed, err.Error()
-			c.halt(p)
+	for _, f := range files {
+		for _, p := range byFile[f] {
+			switch {
+			case p.link == nil:
+			case p.state != Placing || c.final: // it was stopped while the kernel worked
+				c.halt(p)
+			default:
+				p.state, p.placed = Attached, now
+				if !c.standing {
+					c.standing, c.started = true, now
+				}
+				if err := c.objs.Switch(p.cookie, true, p.Kind == Return, p.hist); err != nil {
+					p.state, p.note = Failed, err.Error()
+					c.halt(p)
+				}
+			}
 		}
 	}
 }

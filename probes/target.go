@@ -177,6 +177,9 @@ func (t *Target) Hazards() Hazards {
 		if f.Switches && i == 0 {
 			h.Switches = f.Path
 		}
+		if f.Library && t.Process == nil {
+			h.Shared = f.Path
+		}
 	}
 	return h
 }

@@ -139,3 +139,25 @@ func (im *image) endOfChain(chains, first, last uint64) (uint64, error) {
 		}
 	}
 }
+
+// library tells a shared library from a program: it has a name for others to link
+// with (libc can be run all the same), or neither a loader nor the mark of a
+// static program at no fixed address.
+func (im *image) library(typ elf.Type) (bool, error) {
+	if typ != elf.ET_DYN {
+		return false, nil
+	}
+	tags, err := im.dynamicTags()
+	if err != nil {
+		return false, err
+	}
+	if _, named := tags[elf.DT_SONAME]; named {
+		return true, nil
+	}
+	for _, s := range im.segments {
+		if s.typ == elf.PT_INTERP {
+			return false, nil
+		}
+	}
+	return elf.DynFlag1(tags[elf.DT_FLAGS_1])&elf.DF_1_PIE == 0, nil
+}

@@ -38,6 +38,9 @@ func (f *File) read() error {
 		}
 	}
 	f.Unwinds, f.Switches = sc.unwinds, sc.switches
+	if f.Library, err = im.library(typ); err != nil {
+		return err
+	}
 	f.Functions = im.functions(sc.symbols)
 	return nil
 }

@@ -63,6 +63,7 @@ type File struct {
 	Class     elf.Class
 	Go        bool       // made by the Go compiler: stacks move
 	Unwinds   bool       // it uses the unwinder: an exception may leave its frames; the rule is in unwind.go
+	Library   bool       // it is for other programs to load
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
 	Functions []Function // in order of address
 

@@ -255,6 +255,9 @@ func (m *model) drawTotals(c *chart.Canvas) {
 		x = c.Text(c.Text(x, 0, fitCount(float64(t.missed), 12), th.Warn.With(chart.Bold))+1, 0, "missed", th.Warn)
 	case t.any:
 		x = c.Text(x, 0, th.Check+" exact", th.Good)
+		if t.not > 0 {
+			x = c.Text(x, 0, ", "+itoa(t.not)+" not probed", th.Warn)
+		}
 		x = c.Text(c.Text(x+gap, 0, "missed ", th.Muted), 0, "0", th.Text)
 	}
 	lost := th.Text

@@ -263,6 +263,7 @@ type totals struct {
 	lost   uint64
 	perCPU []float64
 	off    *row // at rest and not in balance
+	not    int  // refused or failed
 	any    bool
 }
 
@@ -275,6 +276,9 @@ func (m *model) total() totals {
 			continue
 		}
 		t.any = true
+		if !st.Stood() && st.State != probes.Placing {
+			t.not++
+		}
 		t.missed += st.Missed.Total()
 		if st.State == probes.Attached {
 			t.rate += r.num.rate

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"uprobetop/probes"
+	"uprobetop/symbols"
 )
 
 // Exit codes, beside that of a command given after --.
@@ -84,7 +85,8 @@ func report(err error, verbose bool, w io.Writer) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return exitFailed // nobody reads any more: nothing to say to them
 	}
-	fmt.Fprintf(w, "uprobetop: %s\n", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	fmt.Fprintf(w, "uprobetop: %s\n", symbols.Printable(text))
 	if verbose {
 		said := err.Error()
 		for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {

@@ -258,7 +258,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 		err = f.print(s.Out, snap)
 	}
 	if held != nil {
-		return errors.Join(err, endCommand(s, held, cut))
+		return errors.Join(err, endCommand(s, col, held, cut))
 	}
 	if err == nil && cut && f.duration > 0 {
 		err = &exit{code: exitCut}
@@ -272,7 +272,7 @@ const patience = 2 * time.Second
 
 // endCommand gives the command's own status. If it still runs, because the
 // duration is over or uprobetop was interrupted, it is asked to end.
-func endCommand(s Streams, held *probes.Command, cut bool) error {
+func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool) error {
 	over := func() bool { return held.Ended().Err() != nil }
 	wait := func() {
 		select {
@@ -290,6 +290,13 @@ func endCommand(s Streams, held *probes.Command, cut bool) error {
 		if !over() {
 			fmt.Fprintf(s.Err, "uprobetop: the command does not end at SIGTERM and goes on as process %d\n", held.PID())
 		}
+	}
+	if n := col.Followed(); n > 0 && !asked {
+		fmt.Fprintf(s.Err, "uprobetop: the command has ended, and %s that it started still run: name one with -p to count on\n",
+			format.Count(uint64(n)))
+	}
+	if code := held.Status(); code > 128 && !asked {
+		fmt.Fprintf(s.Err, "uprobetop: the command was ended by signal %d, %s\n", code-128, syscall.Signal(code-128))
 	}
 	switch code := held.Status(); {
 	case cut && (asked || code == 0):

@@ -91,6 +91,9 @@ func verdict(s *probes.Snapshot) string {
 		if p.Hits == 0 {
 			note("no call reached %s: not called, or inlined into its callers", name)
 		}
+		if p.Orphans > 0 {
+			note("%s returns of %s had no hit: of calls from before, or of a forked child", format.Count(p.Orphans), name)
+		}
 		if p.Filtered > 0 {
 			note("%s hits of %s by other processes are left out", format.Count(p.Filtered), name)
 		}

@@ -137,5 +137,7 @@ func commandHazards(h probes.Hazards, name string) probes.Hazards {
 	}
 	defer t.Close()
 	c := t.Hazards()
-	return probes.Hazards{Unwinds: cmp.Or(h.Unwinds, c.Unwinds), Switches: cmp.Or(h.Switches, c.Switches)}
+	return probes.Hazards{
+		Unwinds: cmp.Or(h.Unwinds, c.Unwinds), Switches: cmp.Or(h.Switches, c.Switches), Shared: h.Shared,
+	}
 }
