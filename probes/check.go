@@ -80,7 +80,7 @@ func Check(r Request, h Hazards) Finding {
 	if r.Function.Indirect {
 		return Finding{
 			Verdict: Refuses,
-			Reason:  "the name is chosen among variants when the program starts (IFUNC), and its address is of the code that chooses",
+			Reason:  "IFUNC: its address is of the code that chooses among variants when the program starts",
 			Way:     "probe the variant by its own name",
 		}
 	}
