@@ -107,8 +107,9 @@ func newRoot(s Streams) *cobra.Command {
 		Short: "top for user-space functions",
 		Long: `uprobetop counts and times the functions of running programs, live.
 
-TARGET is a path to a program or library (with a slash), or with -p the files of
-a process: then a first argument that names none of them is a FUNCTION.
+TARGET is the path of a program or library (with a slash), the name of a program
+in PATH, or with -p the files of a process: then a first argument that names none
+of them is a FUNCTION.
 FUNCTION is a name as the symbol table or the demangler gives it; libc:malloc
 names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 		Example: `  uprobetop demo
