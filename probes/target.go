@@ -14,7 +14,9 @@ import (
 type Target struct {
 	Label   string           // "mysqld 2841", "/usr/bin/perl"
 	Process *symbols.Process // nil: every process that maps the file
-	Files   []*symbols.File
+	Files   []*symbols.File  // where names are looked for
+
+	all []*symbols.File // the same before Narrow: what is dangerous can come from any
 }
 
 // FileTarget opens one file as a target.
@@ -23,7 +25,8 @@ func FileTarget(path string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{Label: filepath.Base(symbols.Printable(path)), Files: []*symbols.File{f}}, nil
+	files := []*symbols.File{f}
+	return &Target{Label: filepath.Base(symbols.Printable(path)), Files: files, all: files}, nil
 }
 
 // ProcessTarget opens the files that a process has mapped. A file that cannot be
@@ -41,18 +44,19 @@ func ProcessTarget(pid int) (*Target, error) {
 			errs = append(errs, err)
 			continue
 		}
-		t.Files = append(t.Files, f)
+		t.all = append(t.all, f)
 	}
-	if len(t.Files) == 0 {
+	if len(t.all) == 0 {
 		return nil, errors.Join(errs...)
 	}
+	t.Files = t.all
 	return t, nil
 }
 
 // Close lets the files go.
 func (t *Target) Close() error {
 	var errs []error
-	for _, f := range t.Files {
+	for _, f := range t.all {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
@@ -170,7 +174,7 @@ func notFound(t *Target, files []*symbols.File, name string) error {
 // library that could (libcrypto) seldom does.
 func (t *Target) Hazards() Hazards {
 	var h Hazards
-	for i, f := range t.Files {
+	for i, f := range t.all {
 		if f.Unwinds && h.Unwinds == "" {
 			h.Unwinds = f.Path
 		}

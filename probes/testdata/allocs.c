@@ -1,4 +1,4 @@
-// Waits for a line on stdin, makes N malloc and free calls on each of T threads
+// Says "ready", waits for a line on stdin, makes N malloc and free calls on each of T threads
 // and no other ones, says "done", and waits for the end of stdin:
 //   allocs T N
 #include <pthread.h>
@@ -35,6 +35,8 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&end, 0, threads + 1);
 	for (int i = 0; i < threads; i++)
 		pthread_create(&t, 0, run, 0);
+	if (write(1, "ready\n", 6) != 6)
+		return 1;
 	while (read(0, &c, 1) == 1 && c != '\n')
 		;
 	pthread_barrier_wait(&begin);

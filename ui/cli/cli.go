@@ -25,7 +25,8 @@ const (
 	exitFailed   = 1
 	exitUsage    = 2   // the command line is wrong
 	exitNothing  = 3   // nothing could be probed
-	exitNotFound = 127 // the command after -- is not there, as shells say it
+	exitNotRun   = 126 // the command after -- may not be run, as shells say it
+	exitNotFound = 127 // or is not there
 	exitCut      = 130 // interrupted before its end
 )
 

@@ -65,7 +65,12 @@ func startWaiting(t *testing.T, libs, path string, args ...string) *waiting {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	return &waiting{cmd, in, bufio.NewReader(out)}
+	w := &waiting{cmd, in, bufio.NewReader(out)}
+	// From here on everything that it is linked with is mapped.
+	if line, err := w.out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the target says %q: %v", line, err)
+	}
+	return w
 }
 
 func (w *waiting) work(t *testing.T) {
@@ -184,6 +189,32 @@ func TestUnwinder(t *testing.T) {
 	}
 	if p := lastLine(t, r.out).Probes[0]; p.Hits != 100 || *p.Returned != 100 {
 		t.Errorf("%d hits, %d returned of 100 calls", p.Hits, *p.Returned)
+	}
+}
+
+// Exceptions can come from any file of a process: naming one of its libraries does
+// not make the question go away.
+func TestUnwinderBehindLibrary(t *testing.T) {
+	requireBPF(t)
+	gxx, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skip("there is no g++")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "waits.cc")
+	code := "#include <unistd.h>\n#include <new>\nint main() { char c; if (write(1, \"ready\\n\", 6) < 0) return 1; try { if (read(0, &c, 1) < 0) throw 1; } catch (int) {} }\n"
+	if err := os.WriteFile(source, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "waits")
+	if out, err := exec.Command(gxx, "-o", bin, source).CombinedOutput(); err != nil {
+		t.Fatalf("g++: %v\n%s", err, out)
+	}
+	libs, _ := privateLibc(t, bin)
+	w := startWaiting(t, libs, bin)
+	r := run(t, "stat", "-r", "-d", "100ms", "-p", strconv.Itoa(w.Process.Pid), "libc", "malloc")
+	if r.status != 3 || !strings.Contains(r.errors, "uses exceptions") {
+		t.Errorf("status %d: %s%s", r.status, r.out, r.errors)
 	}
 }
 

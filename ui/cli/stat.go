@@ -141,7 +141,7 @@ func hold(command []string, s Streams) (*probes.Command, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &exit{exitNotFound, err}
 	case errors.Is(err, fs.ErrPermission):
-		return nil, &exit{126, err}
+		return nil, &exit{exitNotRun, err}
 	}
 	return held, err
 }
