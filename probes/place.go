@@ -131,9 +131,17 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	if err := c.reserve(p); err != nil {
 		return nil, err
 	}
+	if r.File.Go {
+		p.note = GoNote
+	}
 	c.list(p)
 	return p, nil
 }
+
+// GoNote marks the entries of Go functions: the prologue calls the runtime to grow
+// the stack, or to let another goroutine run, and then begins again at the first
+// instruction (runtime.morestack).
+const GoNote = "hits can be more than calls: Go begins a function anew when its stack grows"
 
 // timedAt tells whether a probe already leaves frames for this function: the
 // frames of two would be mistaken for each other.

@@ -92,7 +92,7 @@ type CPUStats struct {
 type Stats struct {
 	*Probe
 	State  State
-	Note   string        // one sentence: why refused, why failed
+	Note   string        // one sentence: why refused, why failed, what the hits do not mean
 	Placed time.Duration // Snapshot.Elapsed at which it was attached
 
 	Hits   uint64

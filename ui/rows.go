@@ -264,6 +264,7 @@ type totals struct {
 	perCPU []float64
 	off    *row // at rest and not in balance
 	not    int  // refused or failed
+	anew   bool // a Go function: see probes.GoNote
 	any    bool
 }
 
@@ -279,6 +280,7 @@ func (m *model) total() totals {
 		if !st.Stood() && st.State != probes.Placing {
 			t.not++
 		}
+		t.anew = t.anew || st.Stood() && st.File.Go
 		t.missed += st.Missed.Total()
 		if st.State == probes.Attached {
 			t.rate += r.num.rate

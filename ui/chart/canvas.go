@@ -219,7 +219,7 @@ func asciiFor(r rune) rune {
 		return 'x'
 	case '·', '│':
 		return '|'
-	case '…':
+	case '…', '≈':
 		return '~'
 	case '↑':
 		return '^'

@@ -94,6 +94,9 @@ func verdict(s *probes.Snapshot) string {
 		if p.Orphans > 0 {
 			note("%s returns of %s had no hit: of calls from before, or of a forked child", format.Count(p.Orphans), name)
 		}
+		if p.File.Go {
+			note("%s: %s", name, probes.GoNote)
+		}
 		if p.Filtered > 0 {
 			note("%s hits of %s by other processes are left out", format.Count(p.Filtered), name)
 		}
