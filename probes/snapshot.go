@@ -64,17 +64,33 @@ type Snapshot struct {
 	Filter   Filter
 	Probes   []Stats // in order of ID
 	Lost     Lost
+	HeldBack uint64 // calls to be reported that the rate limit held back
+
+	// Calls are those reported by themselves since the snapshot before, in the
+	// order in which they returned.
+	Calls []Call
+
+	Placing, Leaving Progress // what the kernel is being asked for now
 
 	// Unfollowed counts processes whose hits should count, as children of
 	// others, but that found no room in the filter.
 	Unfollowed uint64
 }
 
-// Filter says whose hits are counted.
+// Progress is how far the kernel has come with the points of probes.
+type Progress struct{ Done, Of int }
+
+// Filter says whose hits are counted: whoever one of these lets through. The
+// zero value lets everybody.
 type Filter struct {
-	PIDs   []int // none: every process's
-	Follow bool  // and the processes that those start
+	PIDs    []int    // processes
+	TIDs    []int    // threads
+	Cgroups []string // directories of cgroup v2: processes in them, or below, now and later
+	Follow  bool     // and the processes that those of PIDs start
 }
+
+// Everybody tells whether no hit is left out.
+func (f Filter) Everybody() bool { return len(f.PIDs)+len(f.TIDs)+len(f.Cgroups) == 0 }
 
 // Lost counts the records that did not fit into a ring buffer. A lost cell is
 // sent again by the next flush: it delays a number and changes none.

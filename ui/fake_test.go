@@ -43,6 +43,8 @@ func (f *fakeSource) Remove(id probes.ID) error {
 	return nil
 }
 
+func (f *fakeSource) Report(probes.ID, time.Duration) error { return f.err }
+
 var (
 	libc = &symbols.File{Path: "/lib/x86_64-linux-gnu/libc.so.6", Dev: 1, Ino: 2, Functions: functions(
 		"malloc", "free", "realloc", "getaddrinfo", "pthread_mutex_lock", "memcpy")}

@@ -30,6 +30,9 @@ type Source interface {
 	Place(ctx context.Context, reqs ...probes.Request) error
 	// Remove stops a probe at once; its row leaves the next snapshot.
 	Remove(id probes.ID) error
+	// Report has the calls of a timed probe that take at least this long come one
+	// by one, in Snapshot.Calls; 0: every call, probes.NoCalls: none.
+	Report(id probes.ID, slower time.Duration) error
 }
 
 // Target is what is being looked at.
