@@ -16,23 +16,27 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 )
 
-//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
 
 // The shared types of layout.h.
 type (
 	// Record is struct record: what the flush writes into the ring buffer.
 	Record = uprobetopRecord
+	// Call is struct call: what a single call writes into its ring buffer.
+	Call = uprobetopCall
 	// Cell is struct cell: one CPU's counters of one probe.
 	Cell = uprobetopCell
 	// Hist is struct hist: one CPU's latencies of one probe.
 	Hist = uprobetopHist
 )
 
-// The kinds of Record.
+// The kinds of record: the first number of each. RecordCall is of a Call, the
+// others are of a Record.
 const (
 	RecordCell  = uint32(uprobetopRecordKindRECORD_CELL)
 	RecordGroup = uint32(uprobetopRecordKindRECORD_GROUP)
 	RecordTick  = uint32(uprobetopRecordKindRECORD_TICK)
+	RecordCall  = uint32(uprobetopRecordKindRECORD_CALL)
 )
 
 // Fields is the number of counters in a cell, and of values in a Record.
@@ -52,9 +56,27 @@ const (
 	Filtered     = uprobetopCellFieldCELL_FILTERED
 	MissedDepth  = uprobetopCellFieldCELL_MISSED_DEPTH
 	MissedNoSlot = uprobetopCellFieldCELL_MISSED_NO_SLOT
+	HeldBack     = uprobetopCellFieldCELL_HELD_BACK
+	CallsLost    = uprobetopCellFieldCELL_CALLS_LOST
 	MaxNs        = uprobetopCellFieldCELL_MAX_NS
 	MinNsNot     = uprobetopCellFieldCELL_MIN_NS_NOT
 )
+
+// What a Call says of its thread: indices into Call.Thread, and the bits of
+// Call.Known.
+const (
+	OnCPU        = uprobetopThreadFieldTHREAD_ON_CPU
+	Waiting      = uprobetopThreadFieldTHREAD_WAITING
+	Voluntary    = uprobetopThreadFieldTHREAD_VOLUNTARY
+	Involuntary  = uprobetopThreadFieldTHREAD_INVOLUNTARY
+	MinorFaults  = uprobetopThreadFieldTHREAD_MINOR_FAULTS
+	MajorFaults  = uprobetopThreadFieldTHREAD_MAJOR_FAULTS
+	KnownEntry   = uint64(uprobetopCallKnownKNOWN_ENTRY)
+	KnownWaiting = uint64(uprobetopCallKnownKNOWN_WAITING)
+)
+
+// MaxCgroups is how many cgroups a filter can name.
+const MaxCgroups = int(uprobetopFilterSizeMAX_CGROUPS)
 
 // Method is a way to attach a program to points. A loaded program serves one.
 type Method string
@@ -71,9 +93,18 @@ type Options struct {
 	MaxProbes int    // slots for probes
 	MaxTimed  int    // slots for latency histograms
 	RingBytes int    // ring buffer of records; a power of two, at least a page
-	Filtered  bool   // only admitted processes count
-	Follow    bool   // processes started by admitted ones are admitted
+	CallBytes int    // ring buffer of single calls, likewise
+	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
+}
+
+// Filter says which numbers a filter goes by; without any everybody counts. A hit
+// counts if one of them lets it through.
+type Filter struct {
+	Processes bool // those that are admitted
+	Follow    bool // and those that they start
+	Threads   bool // those that are admitted
+	Cgroups   int  // so many, at most MaxCgroups
 }
 
 // histBytes bounds the kernel memory that histograms take, over all CPUs.
@@ -87,6 +118,7 @@ func DefaultOptions(cpus int) Options {
 		MaxProbes: 1024,
 		MaxTimed:  min(256, max(16, histBytes/(perHist*cpus))),
 		RingBytes: 1 << 20,
+		CallBytes: 1 << 18,
 		Method:    UprobeMulti,
 	}
 }
@@ -95,7 +127,8 @@ func DefaultOptions(cpus int) Options {
 // by the caller; the hooks on exec, exit and fork are attached already.
 type Objects struct {
 	Enter, Leave *ebpf.Program
-	Records      *ebpf.Map // the ring buffer
+	Records      *ebpf.Map // the ring buffer of Record
+	Calls        *ebpf.Map // the ring buffer of Call
 	Cells, Hists *ebpf.Map // arrays: CPU × MaxProbes + slot, CPU × MaxTimed + histogram slot
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
@@ -127,9 +160,9 @@ func Load(o Options) (*Objects, error) {
 		return nil, fmt.Errorf("the kernel does not load the BPF programs: %w", err)
 	}
 	l.Enter, l.Leave = l.objs.Enter, l.objs.Leave
-	l.Records, l.Cells, l.Hists = l.objs.Records, l.objs.Cells, l.objs.Hists
+	l.Records, l.Calls, l.Cells, l.Hists = l.objs.Records, l.objs.Calls, l.objs.Cells, l.objs.Hists
 	hooks := []*ebpf.Program{l.objs.OnExec, l.objs.OnExit}
-	if o.Follow {
+	if o.Filter.Follow {
 		hooks = append(hooks, l.objs.OnFork)
 	}
 	for _, p := range hooks {
@@ -145,24 +178,33 @@ func Load(o Options) (*Objects, error) {
 
 // shape sets sizes and constants in the spec.
 func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
+	f := o.Filter
+	if f.Cgroups > MaxCgroups {
+		return fmt.Errorf("a filter can name %d cgroups, not %d", MaxCgroups, f.Cgroups)
+	}
 	for name, v := range map[string]any{
 		"max_probes": uint32(o.MaxProbes),
 		"max_timed":  uint32(o.MaxTimed),
 		"cpus":       uint32(cpus),
-		"filtered":   flag(o.Filtered),
-		"follow":     flag(o.Follow),
+		"filtered":   flag(f.Processes || f.Threads || f.Cgroups > 0),
+		"by_process": flag(f.Processes),
+		"by_thread":  flag(f.Threads),
+		"by_cgroup":  uint32(f.Cgroups),
+		"follow":     flag(f.Follow),
 	} {
 		if err := spec.Variables[name].Set(v); err != nil {
 			return fmt.Errorf("cannot set %s in the BPF object: %w", name, err)
 		}
 	}
 	entries := map[string]int{
-		"switches":   o.MaxProbes,
-		"cells":      o.MaxProbes * cpus,
-		"sent_cells": o.MaxProbes * cpus,
-		"hists":      o.MaxTimed * cpus,
-		"sent_hists": o.MaxTimed,
-		"records":    o.RingBytes,
+		"switches":     o.MaxProbes,
+		"call_budgets": o.MaxProbes,
+		"cells":        o.MaxProbes * cpus,
+		"sent_cells":   o.MaxProbes * cpus,
+		"hists":        o.MaxTimed * cpus,
+		"sent_hists":   o.MaxTimed,
+		"records":      o.RingBytes,
+		"calls":        o.CallBytes,
 	}
 	for name, n := range entries {
 		spec.Maps[name].MaxEntries = uint32(n)
@@ -202,16 +244,27 @@ func (l *Objects) Flush(first, last int, budget time.Duration) (next int, err er
 	return int(args.Next), nil
 }
 
-// Switch says what the program does at a hit of the probe with this cookie: on
-// counts it, timed (with its histogram slot) pairs it with its return. A hit
-// that comes with any other cookie of the same slot is ignored from now on.
-func (l *Objects) Switch(cookie uint64, on, timed bool, hist int) error {
-	sw := uprobetopProbeSwitch{Cookie: cookie, Hist: uint32(hist)}
-	if on {
+// Switch is what the programs do at a hit of a probe.
+type Switch struct {
+	On    bool          // count it
+	Timed bool          // pair it with its return
+	Hist  int           // slot of its histogram; only if Timed
+	Slow  time.Duration // report calls that take at least this long; below 0: none
+}
+
+// Switch says what is done at a hit of the probe with this cookie. A hit that
+// comes with any other cookie of the same slot is ignored from now on.
+func (l *Objects) Switch(cookie uint64, s Switch) error {
+	sw := uprobetopProbeSwitch{Cookie: cookie, Hist: uint32(s.Hist), SlowNs: ^uint64(0)}
+	if s.On {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_ON)
 	}
-	if timed {
+	if s.Timed {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_TIMED)
+	}
+	if s.Slow >= 0 {
+		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_CALLS)
+		sw.SlowNs = uint64(s.Slow)
 	}
 	if err := l.objs.Switches.Put(uint32(cookie), sw); err != nil {
 		return fmt.Errorf("cannot set the switch of probe %d: %w", cookie, err)
@@ -252,6 +305,28 @@ func (l *Objects) Zero(slot, hist int) error {
 func (l *Objects) Admit(pid int) error {
 	if err := l.objs.Admitted.Put(uint32(pid), uint8(1)); err != nil {
 		return fmt.Errorf("cannot admit process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// AdmitThread lets a thread through the filter.
+func (l *Objects) AdmitThread(tid int) error {
+	if err := l.objs.AdmittedThreads.Put(uint32(tid), uint8(1)); err != nil {
+		return fmt.Errorf("cannot admit thread %d: %w", tid, err)
+	}
+	return nil
+}
+
+// AdmitCgroup lets the processes of a directory of cgroup v2, and of those below
+// it, through the filter: the i-th of Options.Filter.Cgroups.
+func (l *Objects) AdmitCgroup(i int, directory string) error {
+	d, err := os.Open(directory)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := l.objs.Cgroups.Put(uint32(i), uint32(d.Fd())); err != nil {
+		return fmt.Errorf("%s is no directory of cgroup v2: %w", directory, err)
 	}
 	return nil
 }

@@ -18,7 +18,10 @@ func TestLoad(t *testing.T) {
 	for _, method := range []Method{UprobeMulti, PerfEvent} {
 		for _, filtered := range []bool{false, true} {
 			o := DefaultOptions(1)
-			o.Method, o.Filtered, o.Follow = method, filtered, filtered
+			o.Method = method
+			if filtered {
+				o.Filter = Filter{Processes: true, Follow: true, Threads: true, Cgroups: 2}
+			}
 			l, err := Load(o)
 			bpftest.Require(t, err)
 			next, err := l.Flush(0, o.MaxProbes, time.Second)

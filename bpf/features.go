@@ -2,6 +2,7 @@ package bpf
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"unsafe"
@@ -25,6 +26,16 @@ func PossibleCPUs() (int, error) {
 // commit 89ae89f53d20), by trying. An error is ebpf.ErrNotSupported, or says why
 // it could not be tried.
 func HaveUprobeMulti() error { return features.HaveBPFLinkUprobeMulti() }
+
+// HavePerfUprobes tells whether perf events can be uprobes that carry a cookie
+// (Linux 4.17, and 5.15 for the cookie). An error is ebpf.ErrNotSupported, or says
+// why it could not be tried.
+func HavePerfUprobes() error {
+	if _, err := os.Stat("/sys/bus/event_source/devices/uprobe/type"); err != nil {
+		return fmt.Errorf("perf events for uprobes: %w", ebpf.ErrNotSupported)
+	}
+	return features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie)
+}
 
 // ProcessFilter tells whether the process filter of a uprobe_multi link means a
 // whole process. From 6.6 to 6.9 it meant one thread (fixed by commit

@@ -34,11 +34,22 @@ struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
 };
 
+struct sched_entity {
+	__u64 sum_exec_runtime; /* ns; brought up to date at ticks and switches */
+};
+
+struct sched_info { /* without CONFIG_SCHED_INFO it is empty */
+	unsigned long long run_delay; /* ns */
+};
+
 struct task_struct {
 	int tgid;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 };
 
 #pragma clang attribute pop

@@ -16,14 +16,19 @@
  */
 struct probe_switch {
 	__u64 cookie;
-	__u32 flags; /* enum switch_flags */
-	__u32 hist;  /* index into hists; only with SWITCH_TIMED */
+	__u64 slow_ns; /* calls that take at least this long are reported one by one */
+	__u32 flags;   /* enum switch_flags */
+	__u32 hist;    /* index into hists; only with SWITCH_TIMED */
 };
 
 enum switch_flags {
 	SWITCH_ON = 1,    /* hits count */
 	SWITCH_TIMED = 2, /* hits leave a frame for their return */
+	SWITCH_CALLS = 4, /* slow calls are reported: entries remember the thread's state */
 };
+
+/* Cgroups that a filter can name. */
+enum filter_size { MAX_CGROUPS = 64 };
 
 /*
  * A cell is what one CPU saw of one probe: sixteen counters, 128 bytes, all
@@ -48,10 +53,10 @@ enum cell_field {
 	CELL_FILTERED,
 	CELL_MISSED_DEPTH,
 	CELL_MISSED_NO_SLOT,
+	CELL_HELD_BACK,  /* slow calls that the rate limit did not let be reported */
+	CELL_CALLS_LOST, /* and those that did not fit into the ring */
 	CELL_MAX_NS,
 	CELL_MIN_NS_NOT, /* ~min, so that both extremes only grow, from 0 */
-	CELL_UNUSED_14,
-	CELL_UNUSED_15,
 	CELL_FIELDS,
 };
 
@@ -83,8 +88,9 @@ enum stack_size { STACK_FRAMES = 64 };
 
 struct frame {
 	__u64 cookie;
-	__u64 sp;    /* user stack pointer at entry */
-	__u64 start; /* CLOCK_MONOTONIC, ns */
+	__u64 sp;      /* user stack pointer at entry */
+	__u64 start;   /* CLOCK_MONOTONIC, ns */
+	__u64 callees; /* in other timed functions that this call called itself, ns */
 };
 
 struct stack {
@@ -106,6 +112,7 @@ enum record_kind {
 	RECORD_CELL = 1,
 	RECORD_GROUP,
 	RECORD_TICK,
+	RECORD_CALL,
 };
 
 struct record {
@@ -114,6 +121,67 @@ struct record {
 	__u64 cookie;
 	__u64 at; /* CLOCK_MONOTONIC, ns: when it was read */
 	__u64 value[CELL_FIELDS];
+};
+
+/* What the scheduler knows of a thread, since the thread began. Times in ns. */
+enum thread_field {
+	THREAD_ON_CPU = 0,
+	THREAD_WAITING, /* ready to run, no CPU was free */
+	THREAD_VOLUNTARY,
+	THREAD_INVOLUNTARY,
+	THREAD_MINOR_FAULTS,
+	THREAD_MAJOR_FAULTS,
+	THREAD_FIELDS,
+};
+
+/* What a call was at its entry, for its report; kept beside its frame. */
+struct context {
+	__u64 start; /* of the frame that it belongs to */
+	__u64 args[3];
+	__u64 thread[THREAD_FIELDS];
+};
+
+struct contexts {
+	struct context of[STACK_FRAMES];
+};
+
+/*
+ * A record in the ring buffer `calls`: one call, RECORD_CALL. It begins as every
+ * record does.
+ */
+struct call {
+	__u32 kind;
+	__u32 cpu; /* on which it returned */
+	__u64 cookie;
+	__u64 at; /* CLOCK_MONOTONIC at the return, ns */
+	__u64 start;
+	__u64 callees;
+	__u32 tgid;
+	__u32 tid;
+	__u64 known; /* enum call_known */
+	__u64 args[3];
+	__u64 result;
+	__u64 thread[THREAD_FIELDS]; /* during the call */
+	char comm[16];
+};
+
+enum call_known {
+	KNOWN_ENTRY = 1,   /* args and thread: the call began after it was asked for */
+	KNOWN_WAITING = 2, /* the kernel keeps THREAD_WAITING (CONFIG_SCHED_INFO) */
+};
+
+/*
+ * At most so many calls of one probe are reported in one window of about 0.13 s:
+ * a person reads fewer, and a program that is slow everywhere is not made slower.
+ */
+enum call_limit {
+	CALLS_WINDOW_SHIFT = 27, /* window = time >> this */
+	CALLS_PER_WINDOW = 128,
+};
+
+struct call_budget {
+	__u64 window;
+	__u64 used;
 };
 
 /*

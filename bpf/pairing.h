@@ -13,13 +13,6 @@
 
 #define MAX_URETPROBE_DEPTH 64 /* kernel/events/uprobes.c */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct stack);
-} stacks SEC(".maps");
-
 /* Bytes that a return takes off the stack. */
 static __always_inline __u64 return_word(struct pt_regs *ctx)
 {
@@ -96,8 +89,11 @@ static __always_inline void unwind(struct stack *s, __u64 below, enum cell_field
 	bpf_loop(STACK_FRAMES, unwind_step, &s, 0);
 }
 
-/* A hit of a timed probe: leaves a frame, or counts why it could not. */
-static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cookie)
+/*
+ * A hit of a timed probe: leaves a frame, or counts why it could not. remember:
+ * its context, too.
+ */
+static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cookie, int remember)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *utask = task->utask;
@@ -133,18 +129,22 @@ static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cook
 	f = &s->frame[depth & (STACK_FRAMES - 1)];
 	f->cookie = cookie;
 	f->sp = sp;
+	f->callees = 0;
 	s->depth = depth + 1;
 	add(c, CELL_PUSHED, 1);
-	f->start = bpf_ktime_get_ns(); /* last: our own time is not the function's */
+	if (remember)
+		begin_call(ctx);
+	else
+		f->start = bpf_ktime_get_ns(); /* last: our own time is not the function's */
 }
 
 /*
- * A return: takes the frame of its hit off and gives its start, or 0 if there
- * is none (the hit was not seen, or had found no slot).
+ * A return: takes the frame of its hit off the stack s, or gives 0 if there is
+ * none (the hit was not seen, or had found no slot). The frame can be read until
+ * this thread's next hit; it was number s->depth.
  */
-static __always_inline __u64 pop(struct pt_regs *ctx, struct cell *c, __u64 cookie)
+static __always_inline struct frame *pop(struct pt_regs *ctx, struct stack *s, struct cell *c, __u64 cookie)
 {
-	struct stack *s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
 	struct frame *f;
 	__u64 depth, at;
 
@@ -168,7 +168,16 @@ static __always_inline __u64 pop(struct pt_regs *ctx, struct cell *c, __u64 cook
 		return 0;
 	s->depth = depth - 1;
 	add(c, CELL_POPPED, 1);
-	return f->start;
+	return f;
+}
+
+/* Adds a call's time to what its caller spent in callees. */
+static __always_inline void tell_caller(struct stack *s, __u64 latency)
+{
+	__u64 depth = s->depth;
+
+	if (depth && depth <= STACK_FRAMES)
+		s->frame[(depth - 1) & (STACK_FRAMES - 1)].callees += latency;
 }
 
 #endif

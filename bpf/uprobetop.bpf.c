@@ -15,6 +15,8 @@
  * that preempts it there overwrites it. The kernel rounds up to 16 bytes: 48 is
  * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way.
  *
+ * A call that took long enough is also reported by itself (calls.h).
+ *
  * Cold path: `flush`, run by user space at every tick, writes what changed
  * into the ring buffer `records`. Nothing else writes there.
  *
@@ -23,6 +25,7 @@
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 
 #include "kernel.h"
 #include "layout.h"
@@ -33,8 +36,11 @@ char __license[] SEC("license") = "Dual BSD/GPL";
 volatile const __u32 max_probes = 1024; /* slots: cells has max_probes a CPU */
 volatile const __u32 max_timed = 256;   /* histograms: hists has max_timed a CPU */
 volatile const __u32 cpus = 1;          /* possible CPUs */
-volatile const __u32 filtered = 0;      /* only processes in `admitted` count */
-volatile const __u32 follow = 0;        /* and those that they start */
+volatile const __u32 filtered = 0;      /* only hits that one of these lets through count */
+volatile const __u32 by_process = 0;    /* processes in `admitted` */
+volatile const __u32 by_thread = 0;     /* threads in `admitted_threads` */
+volatile const __u32 by_cgroup = 0;     /* so many cgroups, and those below them */
+volatile const __u32 follow = 0;        /* what admitted processes start is admitted */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -59,13 +65,35 @@ struct {
 	__type(value, struct hist);
 } hists SEC(".maps");
 
-/* Processes whose hits count, if `filtered`; the value says nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+/* Processes whose hits count, if `by_process`; the value says nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u32);
 	__type(value, __u8);
 } admitted SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+} admitted_threads SEC(".maps");
+
+/* Directories of cgroup v2. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(key, __u32);
+	__type(value, __u32);
+} cgroups SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -77,6 +105,10 @@ __u64 unfollowed;
 
 /* Only to have these types in the BTF, from which the Go side gets them. */
 const struct record *unused_record __attribute__((unused));
+const struct call *unused_call __attribute__((unused));
+const enum thread_field *unused_thread_field __attribute__((unused));
+const enum call_known *unused_call_known __attribute__((unused));
+const enum filter_size *unused_filter_size __attribute__((unused));
 const enum record_kind *unused_record_kind __attribute__((unused));
 const enum cell_field *unused_cell_field __attribute__((unused));
 const enum switch_flags *unused_switch_flags __attribute__((unused));
@@ -109,10 +141,26 @@ static __always_inline struct cell *cell_of_frame(struct frame *f)
 	return switch_of(f->cookie) ? cell_of(f->cookie) : 0;
 }
 
-static __always_inline int admits(__u32 tgid)
+/* Is the current thread on one of the lists? A function: see above of stack. */
+static __noinline int listed(void)
 {
-	return !filtered || bpf_map_lookup_elem(&admitted, &tgid) != 0;
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = id >> 32, tid = id;
+
+	if (by_process && bpf_map_lookup_elem(&admitted, &tgid))
+		return 1;
+	if (by_thread && bpf_map_lookup_elem(&admitted_threads, &tid))
+		return 1;
+	for (__u32 i = 0; i < MAX_CGROUPS && i < by_cgroup; i++)
+		if (bpf_current_task_under_cgroup(&cgroups, i) == 1)
+			return 1;
+	return 0;
 }
+
+/* Does the current thread's hit count? */
+static __always_inline int admits(void) { return !filtered || listed(); }
+
+#include "calls.h"
 
 #include "pairing.h"
 
@@ -132,13 +180,13 @@ int enter(struct pt_regs *ctx)
 	c = cell_of(cookie);
 	if (!c)
 		return 0;
-	if (!admits(bpf_get_current_pid_tgid() >> 32)) {
+	if (!admits()) {
 		add(c, CELL_FILTERED, 1);
 		return 0;
 	}
 	add(c, CELL_HITS, 1);
 	if (sw->flags & SWITCH_TIMED)
-		push(ctx, c, cookie);
+		push(ctx, c, cookie, sw->flags & SWITCH_CALLS);
 	return 0; /* 1 would take the breakpoint out of this process */
 }
 
@@ -148,24 +196,33 @@ int leave(struct pt_regs *ctx)
 	__u64 now = bpf_ktime_get_ns(); /* first: our own time is not the function's */
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct probe_switch *sw = switch_of(cookie);
+	struct stack *s;
+	struct frame *f = 0;
 	struct cell *c;
-	__u64 start;
+	__u64 latency;
 
 	/* A probe that is switched off still ends the calls it began. */
-	if (!sw || !admits(bpf_get_current_pid_tgid() >> 32))
+	if (!sw)
 		return 0;
 	c = cell_of(cookie);
 	if (!c)
 		return 0;
-	start = pop(ctx, c, cookie);
-	if (!start) {
+	/* Who has left a frame was let through when it did. */
+	s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+	if (s)
+		f = pop(ctx, s, c, cookie);
+	if (!s || !f) {
 		/* While it comes and goes, hits are unseen because we do not look. */
-		if (sw->flags & SWITCH_ON)
+		if (sw->flags & SWITCH_ON && admits())
 			add(c, CELL_ORPHANS, 1);
 		return 0;
 	}
 	/* Clocks of two CPUs may differ by a little: no latency is below 0. */
-	record_latency(sw->hist, c, now > start ? now - start : 0);
+	latency = now > f->start ? now - f->start : 0;
+	tell_caller(s, latency);
+	if (latency >= sw->slow_ns)
+		report(ctx, c, f, s->depth, now);
+	record_latency(sw->hist, c, latency);
 	add(c, CELL_RETURNED, 1);
 	return 0;
 }
@@ -190,11 +247,13 @@ SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = task->tgid;
+	__u32 tgid = task->tgid, tid = bpf_get_current_pid_tgid();
 
 	end_calls(CELL_UNWOUND_EXIT);
-	/* The last thread takes the process off the list: its number may come again. */
-	if (filtered && task->signal->live.counter == 0)
+	/* Off the lists: numbers come again. A process ends with its last thread. */
+	if (by_thread)
+		bpf_map_delete_elem(&admitted_threads, &tid);
+	if (by_process && task->signal->live.counter == 0)
 		bpf_map_delete_elem(&admitted, &tgid);
 	return 0;
 }

@@ -13,6 +13,36 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type uprobetopCall struct {
+	_       structs.HostLayout
+	Kind    uint32
+	Cpu     uint32
+	Cookie  uint64
+	At      uint64
+	Start   uint64
+	Callees uint64
+	Tgid    uint32
+	Tid     uint32
+	Known   uint64
+	Args    [3]uint64
+	Result  uint64
+	Thread  [6]uint64
+	Comm    [16]int8
+}
+
+type uprobetopCallBudget struct {
+	_      structs.HostLayout
+	Window uint64
+	Used   uint64
+}
+
+type uprobetopCallKnown uint32
+
+const (
+	uprobetopCallKnownKNOWN_ENTRY   uprobetopCallKnown = 1
+	uprobetopCallKnownKNOWN_WAITING uprobetopCallKnown = 2
+)
+
 type uprobetopCell struct {
 	_     structs.HostLayout
 	Value [16]uint64
@@ -33,11 +63,27 @@ const (
 	uprobetopCellFieldCELL_FILTERED       uprobetopCellField = 9
 	uprobetopCellFieldCELL_MISSED_DEPTH   uprobetopCellField = 10
 	uprobetopCellFieldCELL_MISSED_NO_SLOT uprobetopCellField = 11
-	uprobetopCellFieldCELL_MAX_NS         uprobetopCellField = 12
-	uprobetopCellFieldCELL_MIN_NS_NOT     uprobetopCellField = 13
-	uprobetopCellFieldCELL_UNUSED_14      uprobetopCellField = 14
-	uprobetopCellFieldCELL_UNUSED_15      uprobetopCellField = 15
+	uprobetopCellFieldCELL_HELD_BACK      uprobetopCellField = 12
+	uprobetopCellFieldCELL_CALLS_LOST     uprobetopCellField = 13
+	uprobetopCellFieldCELL_MAX_NS         uprobetopCellField = 14
+	uprobetopCellFieldCELL_MIN_NS_NOT     uprobetopCellField = 15
 	uprobetopCellFieldCELL_FIELDS         uprobetopCellField = 16
+)
+
+type uprobetopContexts struct {
+	_  structs.HostLayout
+	Of [64]struct {
+		_      structs.HostLayout
+		Start  uint64
+		Args   [3]uint64
+		Thread [6]uint64
+	}
+}
+
+type uprobetopFilterSize uint32
+
+const (
+	uprobetopFilterSizeMAX_CGROUPS uprobetopFilterSize = 64
 )
 
 type uprobetopFlushArgs struct {
@@ -72,6 +118,7 @@ type uprobetopHist struct {
 type uprobetopProbeSwitch struct {
 	_      structs.HostLayout
 	Cookie uint64
+	SlowNs uint64
 	Flags  uint32
 	Hist   uint32
 }
@@ -91,6 +138,7 @@ const (
 	uprobetopRecordKindRECORD_CELL  uprobetopRecordKind = 1
 	uprobetopRecordKindRECORD_GROUP uprobetopRecordKind = 2
 	uprobetopRecordKindRECORD_TICK  uprobetopRecordKind = 3
+	uprobetopRecordKindRECORD_CALL  uprobetopRecordKind = 4
 )
 
 type uprobetopSentGroups struct {
@@ -105,10 +153,11 @@ type uprobetopStack struct {
 	Below uint64
 	Cause uint64
 	Frame [64]struct {
-		_      structs.HostLayout
-		Cookie uint64
-		Sp     uint64
-		Start  uint64
+		_       structs.HostLayout
+		Cookie  uint64
+		Sp      uint64
+		Start   uint64
+		Callees uint64
 	}
 }
 
@@ -117,6 +166,19 @@ type uprobetopSwitchFlags uint32
 const (
 	uprobetopSwitchFlagsSWITCH_ON    uprobetopSwitchFlags = 1
 	uprobetopSwitchFlagsSWITCH_TIMED uprobetopSwitchFlags = 2
+	uprobetopSwitchFlagsSWITCH_CALLS uprobetopSwitchFlags = 4
+)
+
+type uprobetopThreadField uint32
+
+const (
+	uprobetopThreadFieldTHREAD_ON_CPU       uprobetopThreadField = 0
+	uprobetopThreadFieldTHREAD_WAITING      uprobetopThreadField = 1
+	uprobetopThreadFieldTHREAD_VOLUNTARY    uprobetopThreadField = 2
+	uprobetopThreadFieldTHREAD_INVOLUNTARY  uprobetopThreadField = 3
+	uprobetopThreadFieldTHREAD_MINOR_FAULTS uprobetopThreadField = 4
+	uprobetopThreadFieldTHREAD_MAJOR_FAULTS uprobetopThreadField = 5
+	uprobetopThreadFieldTHREAD_FIELDS       uprobetopThreadField = 6
 )
 
 // Names of all BPF objects in the ELF.
@@ -124,7 +186,12 @@ const (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	uprobetopMapAdmitted          = "admitted"
+	uprobetopMapAdmittedThreads   = "admitted_threads"
+	uprobetopMapCallBudgets       = "call_budgets"
+	uprobetopMapCalls             = "calls"
 	uprobetopMapCells             = "cells"
+	uprobetopMapCgroups           = "cgroups"
+	uprobetopMapContexts          = "contexts"
 	uprobetopMapFlushing          = "flushing"
 	uprobetopMapHists             = "hists"
 	uprobetopMapRecords           = "records"
@@ -138,16 +205,23 @@ const (
 	uprobetopProgOnExec           = "on_exec"
 	uprobetopProgOnExit           = "on_exit"
 	uprobetopProgOnFork           = "on_fork"
+	uprobetopVarByCgroup          = "by_cgroup"
+	uprobetopVarByProcess         = "by_process"
+	uprobetopVarByThread          = "by_thread"
 	uprobetopVarCpus              = "cpus"
 	uprobetopVarFiltered          = "filtered"
 	uprobetopVarFollow            = "follow"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
 	uprobetopVarUnfollowed        = "unfollowed"
+	uprobetopVarUnusedCall        = "unused_call"
+	uprobetopVarUnusedCallKnown   = "unused_call_known"
 	uprobetopVarUnusedCellField   = "unused_cell_field"
+	uprobetopVarUnusedFilterSize  = "unused_filter_size"
 	uprobetopVarUnusedRecord      = "unused_record"
 	uprobetopVarUnusedRecordKind  = "unused_record_kind"
 	uprobetopVarUnusedSwitchFlags = "unused_switch_flags"
+	uprobetopVarUnusedThreadField = "unused_thread_field"
 )
 
 // loadUprobetop returns the embedded CollectionSpec for uprobetop.
@@ -204,31 +278,43 @@ type uprobetopProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopMapSpecs struct {
-	Admitted  *ebpf.MapSpec `ebpf:"admitted"`
-	Cells     *ebpf.MapSpec `ebpf:"cells"`
-	Flushing  *ebpf.MapSpec `ebpf:"flushing"`
-	Hists     *ebpf.MapSpec `ebpf:"hists"`
-	Records   *ebpf.MapSpec `ebpf:"records"`
-	SentCells *ebpf.MapSpec `ebpf:"sent_cells"`
-	SentHists *ebpf.MapSpec `ebpf:"sent_hists"`
-	Stacks    *ebpf.MapSpec `ebpf:"stacks"`
-	Switches  *ebpf.MapSpec `ebpf:"switches"`
+	Admitted        *ebpf.MapSpec `ebpf:"admitted"`
+	AdmittedThreads *ebpf.MapSpec `ebpf:"admitted_threads"`
+	CallBudgets     *ebpf.MapSpec `ebpf:"call_budgets"`
+	Calls           *ebpf.MapSpec `ebpf:"calls"`
+	Cells           *ebpf.MapSpec `ebpf:"cells"`
+	Cgroups         *ebpf.MapSpec `ebpf:"cgroups"`
+	Contexts        *ebpf.MapSpec `ebpf:"contexts"`
+	Flushing        *ebpf.MapSpec `ebpf:"flushing"`
+	Hists           *ebpf.MapSpec `ebpf:"hists"`
+	Records         *ebpf.MapSpec `ebpf:"records"`
+	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
+	SentHists       *ebpf.MapSpec `ebpf:"sent_hists"`
+	Stacks          *ebpf.MapSpec `ebpf:"stacks"`
+	Switches        *ebpf.MapSpec `ebpf:"switches"`
 }
 
 // uprobetopVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopVariableSpecs struct {
+	ByCgroup          *ebpf.VariableSpec `ebpf:"by_cgroup"`
+	ByProcess         *ebpf.VariableSpec `ebpf:"by_process"`
+	ByThread          *ebpf.VariableSpec `ebpf:"by_thread"`
 	Cpus              *ebpf.VariableSpec `ebpf:"cpus"`
 	Filtered          *ebpf.VariableSpec `ebpf:"filtered"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
+	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
+	UnusedCallKnown   *ebpf.VariableSpec `ebpf:"unused_call_known"`
 	UnusedCellField   *ebpf.VariableSpec `ebpf:"unused_cell_field"`
+	UnusedFilterSize  *ebpf.VariableSpec `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.VariableSpec `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
 	UnusedSwitchFlags *ebpf.VariableSpec `ebpf:"unused_switch_flags"`
+	UnusedThreadField *ebpf.VariableSpec `ebpf:"unused_thread_field"`
 }
 
 // uprobetopObjects contains all objects after they have been loaded into the kernel.
@@ -251,21 +337,31 @@ func (o *uprobetopObjects) Close() error {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopMaps struct {
-	Admitted  *ebpf.Map `ebpf:"admitted"`
-	Cells     *ebpf.Map `ebpf:"cells"`
-	Flushing  *ebpf.Map `ebpf:"flushing"`
-	Hists     *ebpf.Map `ebpf:"hists"`
-	Records   *ebpf.Map `ebpf:"records"`
-	SentCells *ebpf.Map `ebpf:"sent_cells"`
-	SentHists *ebpf.Map `ebpf:"sent_hists"`
-	Stacks    *ebpf.Map `ebpf:"stacks"`
-	Switches  *ebpf.Map `ebpf:"switches"`
+	Admitted        *ebpf.Map `ebpf:"admitted"`
+	AdmittedThreads *ebpf.Map `ebpf:"admitted_threads"`
+	CallBudgets     *ebpf.Map `ebpf:"call_budgets"`
+	Calls           *ebpf.Map `ebpf:"calls"`
+	Cells           *ebpf.Map `ebpf:"cells"`
+	Cgroups         *ebpf.Map `ebpf:"cgroups"`
+	Contexts        *ebpf.Map `ebpf:"contexts"`
+	Flushing        *ebpf.Map `ebpf:"flushing"`
+	Hists           *ebpf.Map `ebpf:"hists"`
+	Records         *ebpf.Map `ebpf:"records"`
+	SentCells       *ebpf.Map `ebpf:"sent_cells"`
+	SentHists       *ebpf.Map `ebpf:"sent_hists"`
+	Stacks          *ebpf.Map `ebpf:"stacks"`
+	Switches        *ebpf.Map `ebpf:"switches"`
 }
 
 func (m *uprobetopMaps) Close() error {
 	return _UprobetopClose(
 		m.Admitted,
+		m.AdmittedThreads,
+		m.CallBudgets,
+		m.Calls,
 		m.Cells,
+		m.Cgroups,
+		m.Contexts,
 		m.Flushing,
 		m.Hists,
 		m.Records,
@@ -280,16 +376,23 @@ func (m *uprobetopMaps) Close() error {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopVariables struct {
+	ByCgroup          *ebpf.Variable `ebpf:"by_cgroup"`
+	ByProcess         *ebpf.Variable `ebpf:"by_process"`
+	ByThread          *ebpf.Variable `ebpf:"by_thread"`
 	Cpus              *ebpf.Variable `ebpf:"cpus"`
 	Filtered          *ebpf.Variable `ebpf:"filtered"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
+	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
+	UnusedCallKnown   *ebpf.Variable `ebpf:"unused_call_known"`
 	UnusedCellField   *ebpf.Variable `ebpf:"unused_cell_field"`
+	UnusedFilterSize  *ebpf.Variable `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.Variable `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
 	UnusedSwitchFlags *ebpf.Variable `ebpf:"unused_switch_flags"`
+	UnusedThreadField *ebpf.Variable `ebpf:"unused_thread_field"`
 }
 
 // uprobetopPrograms contains all programs after they have been loaded into the kernel.
