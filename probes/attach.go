@@ -23,12 +23,16 @@ type point struct {
 // tier. What it returns takes all of them away when closed.
 type attacher interface {
 	attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error)
+	// together tells whether many points at once are one link.
+	together() bool
 }
 
 // multi attaches by uprobe_multi: one link for all points.
 type multi struct {
-	pid int // only in this process; 0: in every one
+	pids []int // only in these processes, by a link each; none: in every one
 }
+
+func (multi) together() bool { return true }
 
 // attach has the kernel look at every instruction at once: where nobody maps the
 // file yet, it would look only when somebody does, and then refuse in silence.
@@ -37,7 +41,7 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
 	}
-	o := &link.UprobeMultiOptions{PID: uint32(m.pid)}
+	o := link.UprobeMultiOptions{}
 	for _, p := range points {
 		o.Addresses = append(o.Addresses, uint64(p.offset))
 		o.Cookies = append(o.Cookies, p.cookie)
@@ -46,18 +50,67 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	if ret {
 		place = x.UretprobeMulti
 	}
-	if m.pid == 0 {
+	if len(m.pids) == 0 {
 		unmap, err := mapPoints(f, points)
 		if err != nil {
 			return nil, err
 		}
 		defer unmap()
 	}
-	l, err := place(nil, prog, o)
-	if err != nil {
-		return nil, attachError(err)
+	var all links
+	for i := range max(len(m.pids), 1) {
+		if len(m.pids) > 0 {
+			o.PID = uint32(m.pids[i])
+		}
+		l, err := place(nil, prog, &o)
+		if err != nil {
+			return nil, errors.Join(attachError(err), all.Close())
+		}
+		all = append(all, l)
 	}
-	return l, nil
+	return all, nil
+}
+
+// links are closed together.
+type links []io.Closer
+
+func (l links) Close() error {
+	var errs []error
+	for _, c := range l {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// perf attaches by perf events: one for each point, in every process. (A perf
+// event can be for one thread, not for a process.)
+type perf struct{}
+
+func (perf) together() bool { return false }
+
+func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
+	x, err := link.OpenExecutable(f.Open)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+	}
+	unmap, err := mapPoints(f, points)
+	if err != nil {
+		return nil, err
+	}
+	defer unmap()
+	place := x.Uprobe
+	if ret {
+		place = x.Uretprobe
+	}
+	var all links
+	for _, p := range points {
+		l, err := place("", prog, &link.UprobeOptions{Address: uint64(p.offset), Cookie: p.cookie})
+		if err != nil {
+			return nil, errors.Join(attachError(err), all.Close())
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // mapPoints maps the part of a file that holds the points as code, as a program

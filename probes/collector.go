@@ -35,9 +35,13 @@ type Config struct {
 	Filter Filter
 	// Room for probes, and for timed ones; 0 is the default of bpf.DefaultOptions.
 	MaxProbes, MaxTimed int
-	RingBytes           int // of the ring buffer; 0 is the default
+	RingBytes           int // of each ring buffer; 0 is the default
 	// Probes and Timed of them are to be placed: there is room for these at least.
 	Probes, Timed int
+	// Attach is how probes are attached; empty is the best that the kernel has.
+	Attach Method
+	// Slow has every timed call that takes at least this long reported; 0: none.
+	Slow time.Duration
 	// Hazards are those of the target; see Check.
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
@@ -48,11 +52,12 @@ type Config struct {
 // They go when it is closed, or when the process ends in whatever way. Its
 // methods may be called from several goroutines.
 type Collector struct {
-	objs   *bpf.Objects
-	tier   attacher
-	reader *ringbuf.Reader
-	host   Host
-	config Config
+	objs    *bpf.Objects
+	tier    attacher
+	rings   []*ringbuf.Reader // of records and of calls
+	host    Host
+	config  Config
+	closers chan struct{} // full: enough links are being closed at once
 
 	latest atomic.Pointer[Snapshot]
 
@@ -72,28 +77,60 @@ type Collector struct {
 	retired  []*probe  // whose links are closed
 	final    bool      // nothing is placed any more
 	stopped  time.Time // when final was set: no hit counts after it
+	toPlace  Progress
+	toLeave  Progress
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links; nothing is added once placing is done
 }
 
+// Method is a way to attach probes; see Config.Attach.
+type Method = bpf.Method
+
+// The methods that there are.
+const (
+	UprobeMulti = bpf.UprobeMulti
+	PerfEvent   = bpf.PerfEvent
+)
+
 // Supported tells whether this process may probe on this kernel: nil, or an
 // error that says what is missing. It is quick.
-func Supported() error { return loadError(bpf.HaveUprobeMulti()) }
+func Supported() error {
+	_, err := choose("")
+	return err
+}
+
+// choose finds how to attach: as it is asked for, or else by the best way that
+// the kernel has. What it has is found by trying.
+func choose(asked Method) (Method, error) {
+	err := bpf.HaveUprobeMulti()
+	switch {
+	case asked == PerfEvent, asked == "" && errors.Is(err, ebpf.ErrNotSupported):
+		return PerfEvent, loadError(bpf.HavePerfUprobes())
+	case err != nil && errors.Is(err, ebpf.ErrNotSupported):
+		return "", &sentence{"this kernel has no uprobe_multi links: Linux 6.6 or newer has them, and --attach perf needs none", err}
+	}
+	return UprobeMulti, loadError(err)
+}
 
 // New loads the programs. Nothing is probed yet.
 func New(c Config) (*Collector, error) {
-	if err := Supported(); err != nil {
+	method, err := choose(c.Attach)
+	if err != nil {
 		return nil, err
 	}
-	if len(c.Filter.PIDs) > 0 && !initialPIDNamespace() {
+	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && !initialPIDNamespace() {
 		return nil, errors.New("this is a container with process ids of its own, by which the kernel does not count: " +
 			"run uprobetop on the host, or name a file and neither -p nor a command")
 	}
-	return newCollector(c, bpf.UprobeMulti, multi{pid: kernelFilter(c.Filter)})
+	raiseOpenFiles()
+	if method == PerfEvent {
+		return newCollector(c, method, perf{})
+	}
+	return newCollector(c, method, multi{pids: kernelFilter(c.Filter)})
 }
 
-func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error) {
+func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	possible, err := bpf.PossibleCPUs()
 	if err != nil {
 		return nil, err
@@ -102,29 +139,57 @@ func newCollector(c Config, method bpf.Method, tier attacher) (*Collector, error
 	o.MaxProbes = max(cmp.Or(c.MaxProbes, o.MaxProbes), c.Probes)
 	o.MaxTimed = max(cmp.Or(c.MaxTimed, o.MaxTimed), c.Timed)
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
+	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
 	o.Method = method
-	o.Filtered, o.Follow = len(c.Filter.PIDs) > 0, c.Filter.Follow
+	o.Filter = bpf.Filter{
+		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,
+		Threads: len(c.Filter.TIDs) > 0, Cgroups: len(c.Filter.Cgroups),
+	}
 	objs, err := bpf.Load(o)
 	if err != nil {
 		return nil, loadError(err)
 	}
-	reader, err := ringbuf.NewReader(objs.Records)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the ring buffer cannot be read: %w", err), objs.Close())
-	}
 	col := &Collector{
-		objs: objs, tier: tier, reader: reader, host: ThisHost(), config: c, decoder: newDecoder(),
+		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, beside),
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
 	}
-	for _, pid := range c.Filter.PIDs {
-		if err := objs.Admit(pid); err != nil {
-			return nil, errors.Join(err, col.Close())
+	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
+		r, err := ringbuf.NewReader(m)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the ring buffer cannot be read: %w", err), col.Close())
 		}
+		col.rings = append(col.rings, r)
+	}
+	if err := col.admit(c.Filter); err != nil {
+		return nil, errors.Join(err, col.Close())
 	}
 	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), Filter: c.Filter}
 	col.latest.Store(col.last)
 	return col, nil
 }
+
+// admit lets those through that the filter names.
+func (c *Collector) admit(f Filter) error {
+	for _, pid := range f.PIDs {
+		if err := c.objs.Admit(pid); err != nil {
+			return err
+		}
+	}
+	for _, tid := range f.TIDs {
+		if err := c.objs.AdmitThread(tid); err != nil {
+			return err
+		}
+	}
+	for i, directory := range f.Cgroups {
+		if err := c.objs.AdmitCgroup(i, directory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slow is the threshold of new probes, as Report takes it.
+func (c *Config) slow() time.Duration { return cmp.Or(max(c.Slow, 0), NoCalls) }
 
 // loadError says what a user can do about programs that do not load.
 func loadError(err error) error {
@@ -139,7 +204,7 @@ func loadError(err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return &sentence{"probing needs root or CAP_BPF and CAP_PERFMON: run sudo uprobetop", err}
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return &sentence{"this kernel has no uprobe_multi links: Linux 6.6 or newer is needed", err}
+		return &sentence{"this kernel has neither uprobe_multi links nor perf events for uprobes with cookies: Linux 5.15 or newer is needed", err}
 	}
 	return err
 }
@@ -159,18 +224,23 @@ type sentence struct {
 func (s *sentence) Error() string { return s.text }
 func (s *sentence) Unwrap() error { return s.cause }
 
-// kernelFilter is the process that the kernel can be told to probe alone, so
-// that nobody else pays for the breakpoints; 0 if it has to be all of them.
-func kernelFilter(f Filter) int {
-	if len(f.PIDs) == 1 && !f.Follow && bpf.ProcessFilter() {
-		return f.PIDs[0]
+// kernelFilter are the processes that the kernel can be told to probe alone, so
+// that nobody else pays for the breakpoints; none if it has to be all of them.
+func kernelFilter(f Filter) []int {
+	pids := slices.Clone(f.PIDs)
+	for _, tid := range f.TIDs {
+		if pid := processOf(tid); pid > 0 {
+			pids = append(pids, pid)
+		}
 	}
-	return 0
+	slices.Sort(pids)
+	pids = slices.Compact(pids)
+	// A link for each is another consumer to ask at every hit.
+	if f.Follow || len(f.Cgroups) > 0 || len(pids) > 16 || !bpf.ProcessFilter() {
+		return nil
+	}
+	return pids
 }
-
-// Report has the calls of a timed probe that take at least this long come one by
-// one, in Snapshot.Calls; 0: every call, NoCalls: none.
-func (c *Collector) Report(id ID, slower time.Duration) error { return nil }
 
 // Snapshot is the newest one; never nil.
 func (c *Collector) Snapshot() *Snapshot { return c.latest.Load() }
@@ -200,6 +270,13 @@ func (c *Collector) Run(ctx context.Context, interval time.Duration, each func(*
 			each(s)
 		}
 	}
+}
+
+// Leaving is how far the kernel has come with taking probes away.
+func (c *Collector) Leaving() Progress {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.toLeave
 }
 
 // Followed is how many processes the filter lets through now.
@@ -273,23 +350,30 @@ func giveWay() { _, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 // need several turns of a very small ring, but not that many.
 const maxStuck = 1000
 
-// drain reads the ring empty and tells whether the tick's end was in it.
+// drain reads the rings empty and tells whether the tick's end was in it.
 func (c *Collector) drain() (done bool, err error) {
+	for _, ring := range c.rings {
+		ended, err := c.drainRing(ring)
+		if err != nil {
+			return false, err
+		}
+		done = done || ended
+	}
+	return done, nil
+}
+
+func (c *Collector) drainRing(ring *ringbuf.Reader) (done bool, err error) {
 	var raw ringbuf.Record
-	var r bpf.Record
-	c.reader.SetDeadline(time.Unix(0, 1)) // past: what is there, no waiting
+	ring.SetDeadline(time.Unix(0, 1)) // past: what is there, no waiting
 	for {
-		err := c.reader.ReadInto(&raw)
+		err := ring.ReadInto(&raw)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return done, nil
 		}
 		if err != nil {
 			return done, fmt.Errorf("the ring buffer cannot be read: %w", err)
 		}
-		if err := parseRecord(raw.RawSample, &r); err != nil {
-			return done, err
-		}
-		tick, err := c.decoder.apply(&r)
+		tick, err := c.decoder.read(raw.RawSample)
 		if err != nil {
 			return done, err
 		}
@@ -306,6 +390,7 @@ func (c *Collector) snapshot() *Snapshot {
 		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
 		Lost: Lost{Cells: c.decoder.lost}, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
+		Calls: c.decoder.takeCalls(now), Placing: c.toPlace, Leaving: c.toLeave,
 	}
 	s.Interval = s.Elapsed
 	if c.lastAt != 0 {
@@ -326,6 +411,8 @@ func (c *Collector) snapshot() *Snapshot {
 			n.ledger(&st)
 		}
 		st.rates(c.last.Find(p.ID), s.Interval)
+		s.HeldBack += st.HeldBack
+		s.Lost.Calls += st.CallsLost
 		s.Probes = append(s.Probes, st)
 	}
 	return s
@@ -372,5 +459,9 @@ func (c *Collector) Close() error {
 	c.halts()
 	c.tick.Lock() // a flush may be under way
 	defer c.tick.Unlock()
-	return errors.Join(c.reader.Close(), c.objs.Close())
+	var errs []error
+	for _, r := range c.rings {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(append(errs, c.objs.Close())...)
 }

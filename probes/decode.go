@@ -1,15 +1,21 @@
 package probes
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"time"
 
 	"uprobetop/bpf"
 	"uprobetop/probes/hist"
 )
 
-// recordBytes is the size of struct record.
-const recordBytes = 24 + 8*16
+// The sizes of struct record and struct call, in bytes.
+const (
+	recordBytes = 24 + 8*int(bpf.Fields)
+	callBytes   = 8*7 + 8*3 + 8 + 8*6 + 16
+)
 
 // parseRecord reads one record as it came from the ring buffer.
 func parseRecord(raw []byte, r *bpf.Record) error {
@@ -21,6 +27,17 @@ func parseRecord(raw []byte, r *bpf.Record) error {
 	r.Cookie, r.At = e.Uint64(raw[8:]), e.Uint64(raw[16:])
 	for i := range r.Value {
 		r.Value[i] = e.Uint64(raw[24+8*i:])
+	}
+	return nil
+}
+
+// parseCall reads the record of a single call.
+func parseCall(raw []byte, c *bpf.Call) error {
+	if len(raw) < callBytes {
+		return fmt.Errorf("the record of a call has %d bytes, %d are expected", len(raw), callBytes)
+	}
+	if _, err := binary.Decode(raw[:callBytes], binary.NativeEndian, c); err != nil {
+		return fmt.Errorf("the record of a call cannot be read: %w", err)
 	}
 	return nil
 }
@@ -37,12 +54,46 @@ type decoder struct {
 	at         uint64              // CLOCK_MONOTONIC of the last tick, ns
 	lost       uint64              // records that did not fit and were sent again
 	unfollowed uint64              // processes that could not be followed
+	calls      []bpf.Call          // reported since the last tick that was taken
 }
 
 func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
 
-// apply takes one record and tells whether it ended a tick. A record that makes
-// no sense is an error and changes nothing.
+// read takes one record of either ring buffer as it came and tells whether it
+// ended a tick. A record that makes no sense is an error and changes nothing.
+func (d *decoder) read(raw []byte) (tick bool, err error) {
+	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordCall {
+		var c bpf.Call
+		if err := parseCall(raw, &c); err != nil {
+			return false, err
+		}
+		d.calls = append(d.calls, c)
+		return false, nil
+	}
+	var r bpf.Record
+	if err := parseRecord(raw, &r); err != nil {
+		return false, err
+	}
+	return d.apply(&r)
+}
+
+// takeCalls gives the calls reported by now, in the order of their returns, for a
+// snapshot at this time.
+func (d *decoder) takeCalls(at time.Time) []Call {
+	if len(d.calls) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(d.calls, func(a, b bpf.Call) int { return cmp.Compare(a.At, b.At) })
+	calls := make([]Call, len(d.calls))
+	for i := range d.calls {
+		calls[i] = callOf(&d.calls[i])
+		calls[i].At = at.Add(-time.Duration(int64(d.at - d.calls[i].At)))
+	}
+	d.calls = d.calls[:0]
+	return calls
+}
+
+// apply takes one record of the flush and tells whether it ended a tick.
 func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
 	switch r.Kind {
 	case bpf.RecordCell:
@@ -89,6 +140,8 @@ func (n *numbers) count(s *Stats, cpus int, online func(cpu int) bool) {
 			s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu, Hits: c[bpf.Hits]})
 			s.Hits += c[bpf.Hits]
 			s.Filtered += c[bpf.Filtered]
+			s.HeldBack += c[bpf.HeldBack]
+			s.CallsLost += c[bpf.CallsLost]
 		case online(cpu):
 			s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu})
 		}

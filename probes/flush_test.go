@@ -25,7 +25,7 @@ const (
 func hotCollector(t testing.TB) *Collector {
 	c := newCollectorHere(t, Config{MaxProbes: hotProbes, MaxTimed: hotProbes})
 	for i := range hotProbes {
-		if err := c.objs.Switch(uint64(i+1)<<32|uint64(i), true, true, i); err != nil {
+		if err := c.objs.Switch(cookieOf(ID(i), i), bpf.Switch{On: true, Timed: true, Hist: i, Slow: NoCalls}); err != nil {
 			t.Fatal(err)
 		}
 	}

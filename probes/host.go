@@ -37,6 +37,29 @@ func initialPIDNamespace() bool {
 	return unix.Stat("/proc/self/ns/pid", &st) == nil && st.Ino == 0xEFFFFFFC
 }
 
+// processOf is the process of a thread, or 0.
+func processOf(tid int) int {
+	status, _ := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
+	for line := range strings.Lines(string(status)) {
+		if after, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			pid, _ := strconv.Atoi(strings.TrimSpace(after))
+			return pid
+		}
+	}
+	return 0
+}
+
+// raiseOpenFiles makes room for the links of many perf events, where the caller
+// may. A command that waits for the probes was started before, with its own limit.
+func raiseOpenFiles() {
+	const want = 1 << 16
+	var now unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &now) != nil || now.Cur >= want {
+		return
+	}
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, now.Max)})
+}
+
 // parseCPUs reads the kernel's list format: 0-3,8,10-11.
 func parseCPUs(list string) (cpus []int) {
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {

@@ -2,9 +2,7 @@ package probes
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,10 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
-
-	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 	"uprobetop/symbols"
 )
@@ -27,48 +21,10 @@ func TestMain(m *testing.M) {
 	os.Exit(bpftest.Main(m))
 }
 
-// perfEach attaches by one perf event a point. It is here so that the tests run
-// on kernels without uprobe_multi, too.
-type perfEach struct{}
-
-func (perfEach) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
-	x, err := link.OpenExecutable(f.Open)
-	if err != nil {
-		return nil, err
-	}
-	var all closers
-	for _, p := range points {
-		o := &link.UprobeOptions{Address: uint64(p.offset), Cookie: p.cookie}
-		place := x.Uprobe
-		if ret {
-			place = x.Uretprobe
-		}
-		l, err := place("", prog, o)
-		if err != nil {
-			return nil, errors.Join(err, all.Close())
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
-
-type closers []io.Closer
-
-func (c closers) Close() error {
-	var errs []error
-	for _, x := range c {
-		errs = append(errs, x.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// newCollectorHere is New on whatever tier this kernel has.
+// newCollectorHere is New for a test.
 func newCollectorHere(t testing.TB, config Config) *Collector {
 	t.Helper()
 	c, err := New(config)
-	if err != nil && errors.Is(err, ebpf.ErrNotSupported) {
-		c, err = newCollector(config, bpf.PerfEvent, perfEach{})
-	}
 	bpftest.Require(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -172,34 +128,40 @@ func equal(t testing.TB, what string, got, want uint64) {
 }
 
 // Calls are counted exactly: by one and by many threads, entry only and timed,
-// single-stepped, emulated and optimised.
+// single-stepped, emulated and optimised, by every way of attaching.
 func TestKernelExact(t *testing.T) {
 	target := bpftest.Build(t, "calls")
 	f := open(t, target)
-	const total = 64000
 	for _, kind := range []Kind{Entry, Return} {
 		for _, fn := range []string{"work", "work5"} {
 			for _, threads := range []int{1, 4, 64} {
 				t.Run(fmt.Sprintf("%s/%s/%d", kind, fn, threads), func(t *testing.T) {
-					c := newCollectorHere(t, Config{})
-					place(t, c, request(t, f, kind, fn))
-					args := []string{strconv.Itoa(threads), strconv.Itoa(total / threads)}
-					if fn == "work5" {
-						args = append(args, "nop5")
-					}
-					made := truth(t, target, args...)["calls"]
-					p := &finish(t, c).Probes[0]
-					equal(t, "hits", p.Hits, made)
-					if kind == Return {
-						equal(t, "returned", p.Returned, made)
-						equal(t, "missed", p.Missed.Total(), 0)
-						equal(t, "orphans", p.Orphans, 0)
-					}
-					checkBooks(t, p)
+					exact(t, newCollectorHere(t, Config{}), request(t, f, kind, fn), threads)
 				})
 			}
+			t.Run(fmt.Sprintf("%s/%s/perf", kind, fn), func(t *testing.T) {
+				exact(t, newCollectorHere(t, Config{Attach: PerfEvent}), request(t, f, kind, fn), 64)
+			})
 		}
 	}
+}
+
+func exact(t *testing.T, c *Collector, r Request, threads int) {
+	const total = 64000
+	place(t, c, r)
+	args := []string{strconv.Itoa(threads), strconv.Itoa(total / threads)}
+	if r.Function.Name == "work5" {
+		args = append(args, "nop5")
+	}
+	made := truth(t, r.File.Path, args...)["calls"]
+	p := &finish(t, c).Probes[0]
+	equal(t, "hits", p.Hits, made)
+	if r.Kind == Return {
+		equal(t, "returned", p.Returned, made)
+		equal(t, "missed", p.Missed.Total(), 0)
+		equal(t, "orphans", p.Orphans, 0)
+	}
+	checkBooks(t, p)
 }
 
 // Two collectors on one function do not disturb each other.

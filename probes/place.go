@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"uprobetop/bpf"
 	"uprobetop/symbols"
 )
 
@@ -19,7 +23,8 @@ type probe struct {
 	placed time.Time
 	cookie uint64 // 0: it was never to be placed
 	slot   int
-	hist   int        // -1: no histogram
+	hist   int // -1: no histogram
+	slow   time.Duration
 	link   *placement // nil: it has none, or none any more
 	gone   bool       // its row was taken away
 }
@@ -85,6 +90,7 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 		}
 		byFile[r.File] = append(byFile[r.File], p)
 	}
+	c.progress(&c.toPlace, len(slices.Concat(slices.Collect(maps.Values(byFile))...)), 0)
 	for _, f := range files {
 		if failed == nil {
 			failed = ctx.Err()
@@ -99,8 +105,20 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 	return failed
 }
 
+// progress adds to what is to be done and to what is done of it; once both are
+// the same it begins anew.
+func (c *Collector) progress(p *Progress, of, done int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.Of += of
+	if p.Done += done; p.Done >= p.Of {
+		*p = Progress{}
+	}
+}
+
 // fail gives up probes that have no links.
 func (c *Collector) fail(ps []*probe, why error) {
+	c.progress(&c.toPlace, 0, len(ps))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range ps {
@@ -111,13 +129,38 @@ func (c *Collector) fail(ps []*probe, why error) {
 	c.retired = append(c.retired, ps...)
 }
 
+// settle says what a probe's hits do from now on. c.mu is held.
+func (c *Collector) settle(p *probe, on bool) error {
+	slow := p.slow
+	if p.Kind != Return {
+		slow = NoCalls
+	}
+	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow})
+}
+
+// Report has the calls of a timed probe that take at least this long come one by
+// one, in Snapshot.Calls; 0: every call, NoCalls: none.
+func (c *Collector) Report(id ID, slower time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.find(id)
+	if p == nil {
+		return fmt.Errorf("there is no probe %d", id)
+	}
+	p.slow = slower
+	if p.state != Attached {
+		return nil // it is told when it stands
+	}
+	return c.settle(p, true)
+}
+
 // enlist gives a request its ID and slots. The result is nil if there is nothing
 // to place: it is refused, and listed as such.
 func (c *Collector) enlist(r Request) (*probe, error) {
 	finding := c.Check(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := &probe{Probe: Probe{ID: c.nextID, Kind: r.Kind, File: r.File, Function: r.Function}, slot: -1, hist: -1}
+	p := &probe{Probe: Probe{ID: c.nextID, Kind: r.Kind, File: r.File, Function: r.Function}, slot: -1, hist: -1, slow: c.config.slow()}
 	if finding.Verdict == Refuses || finding.Verdict == Asks && !r.Accepted {
 		p.state, p.note = Refused, finding.String()
 		c.list(p)
@@ -165,8 +208,8 @@ func (c *Collector) reserve(p *probe) error {
 			return fmt.Errorf("there is room for %d return probes: take some away", c.timed.n)
 		}
 	}
-	p.cookie = uint64(p.ID+1)<<32 | uint64(p.slot) // never used before
-	return c.objs.Switch(p.cookie, false, p.Kind == Return, p.hist)
+	p.cookie = cookieOf(p.ID, p.slot)
+	return c.settle(p, false)
 }
 
 func (c *Collector) list(p *probe) {
@@ -176,15 +219,25 @@ func (c *Collector) list(p *probe) {
 
 // attachAll makes the links for probes of one file, if it can be one for all;
 // where the kernel refuses, it halves until the points that it refuses stand
-// alone.
+// alone. Where every point has a link of its own they are made side by side.
 func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe) {
 	if err := ctx.Err(); err != nil {
 		c.fail(ps, err)
 		return
 	}
+	if !c.tier.together() && len(ps) > 1 {
+		var g errgroup.Group
+		g.SetLimit(beside)
+		for i := range ps {
+			g.Go(func() error { c.attachAll(ctx, f, ps[i:i+1]); return nil })
+		}
+		_ = g.Wait()
+		return
+	}
 	l, err := c.attach(f, ps)
 	switch {
 	case err == nil:
+		c.progress(&c.toPlace, 0, len(ps))
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, p := range ps {
@@ -197,6 +250,10 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 		c.fail(ps, err)
 	}
 }
+
+// beside is how many links are made, or taken away, at once: each takes a thread,
+// and nearly all of its time is waiting for the kernel's grace periods.
+const beside = 64
 
 // begin lets the hits of everything that was attached count, from one moment on.
 func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe) {
@@ -214,7 +271,7 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 				if !c.standing {
 					c.standing, c.started = true, now
 				}
-				if err := c.objs.Switch(p.cookie, true, p.Kind == Return, p.hist); err != nil {
+				if err := c.settle(p, true); err != nil {
 					p.state, p.note = Failed, err.Error()
 					c.halt(p)
 				}
@@ -309,12 +366,16 @@ func (c *Collector) halt(p *probe) {
 		return
 	}
 	p.link = nil
-	_ = c.objs.Switch(p.cookie, false, p.Kind == Return, p.hist)
+	_ = c.settle(p, false)
 	if l.inUse--; l.inUse > 0 {
 		return
 	}
+	c.toLeave.Of += len(l.probes)
 	c.closing.Go(func() {
+		c.closers <- struct{}{}
 		_ = l.close()
+		<-c.closers
+		c.progress(&c.toLeave, 0, len(l.probes))
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.retired = append(c.retired, l.probes...)

@@ -125,6 +125,9 @@ type Stats struct {
 	Orphans  uint64 // returns whose hit was not seen
 	Filtered uint64 // hits of processes that the filter leaves out
 
+	HeldBack  uint64 // slow calls that the rate limit did not let be reported
+	CallsLost uint64 // and those whose report did not fit into the ring buffer
+
 	Latency *hist.Histogram
 	Load    float64 // Σ latency ÷ time over the snapshot's interval
 }

@@ -19,6 +19,7 @@ const Schema = "uprobetop/1"
 // What was not or cannot be measured is null: a pointer that is nil.
 type object struct {
 	Schema   string   `json:"schema"`
+	Type     string   `json:"type"` // snapshot; a single call is of another
 	Final    bool     `json:"final"`
 	At       string   `json:"at"`
 	Elapsed  float64  `json:"elapsed_s"`
@@ -39,10 +40,12 @@ type target struct {
 	BuildID string `json:"build_id"`
 }
 
+// cgroup is the first of cgroups, or empty.
 type filter struct {
-	PIDs   []int  `json:"pids"`
-	TIDs   []int  `json:"tids"`
-	Cgroup string `json:"cgroup"`
+	PIDs    []int    `json:"pids"`
+	TIDs    []int    `json:"tids"`
+	Cgroup  string   `json:"cgroup"`
+	Cgroups []string `json:"cgroups"`
 }
 
 type lost struct {
@@ -120,15 +123,12 @@ type latency struct {
 // the whole time.
 func JSON(w io.Writer, s *probes.Snapshot) error {
 	o := object{
-		Schema: Schema, Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
+		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
-		CPUs: s.CPUs, Kernel: s.Kernel, Attach: s.Method, InFlight: "task",
+		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: "task",
 		Targets: []target{}, Probes: []probe{},
-		Filter: filter{PIDs: s.Filter.PIDs, TIDs: []int{}},
-		Lost:   lost{s.Lost.Cells, s.Lost.Calls},
-	}
-	if o.Filter.PIDs == nil {
-		o.Filter.PIDs = []int{}
+		Filter: filterObject(s.Filter),
+		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},
 	}
 	seen := map[*symbols.File]bool{}
 	for i := range s.Probes {
@@ -145,6 +145,17 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 	}
 	_, err = w.Write(append(line, '\n'))
 	return err
+}
+
+// methods are the words of --attach.
+var methods = map[string]string{string(probes.UprobeMulti): "multi", string(probes.PerfEvent): "perf"}
+
+func filterObject(f probes.Filter) filter {
+	o := filter{PIDs: append([]int{}, f.PIDs...), TIDs: append([]int{}, f.TIDs...), Cgroups: append([]string{}, f.Cgroups...)}
+	if len(f.Cgroups) > 0 {
+		o.Cgroup = f.Cgroups[0]
+	}
+	return o
 }
 
 func probeObject(s *probes.Snapshot, st *probes.Stats) probe {

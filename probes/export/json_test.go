@@ -38,9 +38,9 @@ func snapshot() *probes.Snapshot {
 	}
 }
 
-const want = `{"schema":"uprobetop/1","final":false,"at":"2026-01-02T03:04:05Z","elapsed_s":2,"interval_s":0.25,"cpus":2,` +
+const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026-01-02T03:04:05Z","elapsed_s":2,"interval_s":0.25,"cpus":2,` +
 	`"kernel":"6.18.44","targets":[{"path":"/lib/libc.so.6","build_id":"c0ffee"}],` +
-	`"filter":{"pids":[4121],"tids":[],"cgroup":""},"attach":"uprobe_multi","inflight":"task","probes":[` +
+	`"filter":{"pids":[4121],"tids":[],"cgroup":"","cgroups":[]},"attach":"multi","inflight":"task","probes":[` +
 	`{"id":0,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
 	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
@@ -80,5 +80,34 @@ func TestFinalJSON(t *testing.T) {
 	p := o.Probes[0]
 	if !o.Final || *p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
 		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, *p.Rate, p.PerCPU[0].Rate, *p.Load)
+	}
+}
+
+// A call is an object of its own; what is not known of it is null.
+func TestCalls(t *testing.T) {
+	s := snapshot()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	s.Calls = []probes.Call{
+		{
+			Probe: 0, PID: 7, TID: 8, Comm: "a\nb", CPU: 1, At: at, Latency: 5 * time.Millisecond, Callees: 3, Args: [3]uint64{1, 2, 255},
+			Return: 16, Thread: &probes.ThreadStats{OnCPU: 10, Waiting: 20, Voluntary: 1, Involuntary: 2, MinorFaults: 3, MajorFaults: 4},
+		},
+		{Probe: 0, PID: 7, TID: 8, At: at, Latency: time.Microsecond, Args: [3]uint64{1}, Thread: nil},
+		{Probe: 0, At: at, Thread: &probes.ThreadStats{Waiting: -1}},
+		{Probe: 77},
+	}
+	var b bytes.Buffer
+	if err := Calls(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	const head = `{"schema":"uprobetop/1","type":"call","at":"2026-01-02T03:04:05.000006Z","probe":0,"name":"malloc",`
+	const want = head + `"pid":7,"tid":8,"comm":"a\nb","cpu":1,"latency_ns":5000000,"callees_ns":3,"on_cpu_ns":10,"waiting_ns":20,` +
+		`"switches":{"voluntary":1,"involuntary":2},"faults":{"minor":3,"major":4},"args":["0x1","0x2","0xff"],"return":"0x10"}` + "\n" +
+		head + `"pid":7,"tid":8,"comm":"","cpu":0,"latency_ns":1000,"callees_ns":0,"on_cpu_ns":null,"waiting_ns":null,` +
+		`"switches":null,"faults":null,"args":null,"return":"0x0"}` + "\n" +
+		head + `"pid":0,"tid":0,"comm":"","cpu":0,"latency_ns":0,"callees_ns":0,"on_cpu_ns":0,"waiting_ns":null,` +
+		`"switches":{"voluntary":0,"involuntary":0},"faults":{"minor":0,"major":0},"args":["0x0","0x0","0x0"],"return":"0x0"}` + "\n"
+	if b.String() != want {
+		t.Errorf("got  %swant %s", b.String(), want)
 	}
 }

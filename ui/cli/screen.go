@@ -58,7 +58,10 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 	}()
 	err = ui.Run(ctx, col, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, ui.Options{})
 	end()
-	return errors.Join(err, <-ran)
+	err = errors.Join(err, <-ran)
+	defer tellLeaving(s, col)()
+	_, ferr := col.Finish()
+	return errors.Join(err, ferr)
 }
 
 func newDemo(s Streams) *cobra.Command {

@@ -26,6 +26,7 @@ type statFlags struct {
 	latency  bool
 	duration time.Duration
 	interval time.Duration
+	slow     time.Duration
 	output   string
 }
 
@@ -55,6 +56,7 @@ totals: after -d, when the command or the process ends, or at Ctrl-C.`,
 	cmd.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this time, such as 5s or 2m")
 	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot this often; with -o table, print each")
+	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this long, such as 5ms; times the functions")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, or json: one object a snapshot, one a line")
 	return cmd
 }
@@ -65,9 +67,12 @@ func (f *statFlags) check(cmd *cobra.Command) error {
 		return usage("there is no output format %q: use table or json", f.output)
 	case cmd.Flags().Changed("duration") && f.duration <= 0:
 		return usage("-d wants a time above 0, such as 5s, and %s is none", f.duration)
+	case cmd.Flags().Changed("slow") && f.slow <= 0:
+		return usage("--slow wants a time above 0, such as 5ms, and %s is none", f.slow)
 	case f.interval < 10*time.Millisecond:
 		return usage("-I wants at least 10ms, and %s is less", f.interval)
 	}
+	f.latency = f.latency || f.slow > 0
 	if f.output == "table" && !cmd.Flags().Changed("interval") {
 		f.interval = 0 // only the totals are printed
 	}
@@ -89,6 +94,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return &exit{exitNothing, err}
 	}
 	config := f.config(target, requests)
+	config.Slow = f.slow
 	if len(command) > 0 {
 		config.Hazards = commandHazards(config.Hazards, command[0])
 	}
@@ -127,7 +133,7 @@ func (t *targetFlags) config(target *probes.Target, requests []probes.Request) p
 	}
 	c := probes.Config{
 		Filter: target.Filter(), Hazards: target.Hazards(),
-		MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
+		Attach: attachMethods[t.attach], MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
 	}
 	if target.Process != nil {
 		c.Ended = func() bool { return !target.Process.Alive() }
@@ -242,6 +248,9 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	}
 	var printed error
 	each := func(snap *probes.Snapshot) {
+		if printed == nil {
+			printed = f.printCalls(s.Out, snap)
+		}
 		if f.interval != 0 && printed == nil {
 			printed = f.print(s.Out, snap)
 		}
@@ -253,9 +262,11 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
 	cut := ctx.Err() != nil
+	told := tellLeaving(s, col)
 	snap, ferr := col.Finish()
+	told()
 	if err = errors.Join(err, ferr); err == nil {
-		err = f.print(s.Out, snap)
+		err = errors.Join(f.printCalls(s.Out, snap), f.print(s.Out, snap))
 	}
 	if held != nil {
 		return errors.Join(err, endCommand(s, col, held, cut))
@@ -305,6 +316,14 @@ func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool
 		return &exit{code: code}
 	}
 	return nil
+}
+
+// printCalls prints the single calls that have ended since the snapshot before.
+func (f *statFlags) printCalls(w io.Writer, snap *probes.Snapshot) error {
+	if f.output == "json" {
+		return export.Calls(w, snap)
+	}
+	return callLines(w, snap)
 }
 
 func (f *statFlags) print(w io.Writer, snap *probes.Snapshot) error {

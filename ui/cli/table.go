@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"uprobetop/probes"
+	"uprobetop/symbols"
 	"uprobetop/ui/format"
 )
 
@@ -65,6 +66,31 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
 	fmt.Fprintln(t)
 }
 
+// callLines writes one line a single call.
+func callLines(w io.Writer, s *probes.Snapshot) error {
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		st := s.Find(c.Probe)
+		if st == nil {
+			continue // its probe is taken away
+		}
+		thread := "began before it was watched"
+		if t := c.Thread; t != nil {
+			thread = "on CPU " + format.Latency(float64(t.OnCPU))
+			if t.Waiting >= 0 {
+				thread += ", waiting for one " + format.Latency(float64(t.Waiting))
+			}
+			thread += fmt.Sprintf(", %d switches, %d faults", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults)
+		}
+		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %d, CPU %d: %s\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
+			st.Function.Demangled(), symbols.Printable(c.Comm), c.TID, c.CPU, thread)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // verdict says whether the numbers add up, and what they leave out: one sentence
 // a line.
 func verdict(s *probes.Snapshot) string {
@@ -100,6 +126,12 @@ func verdict(s *probes.Snapshot) string {
 		if p.Filtered > 0 {
 			note("%s hits of %s by other processes are left out", format.Count(p.Filtered), name)
 		}
+	}
+	if s.HeldBack > 0 {
+		note("%s slow calls are not printed: they came faster than the rate limit lets through", format.Count(s.HeldBack))
+	}
+	if s.Lost.Calls > 0 {
+		note("%s slow calls are not printed: the ring buffer was full", format.Count(s.Lost.Calls))
 	}
 	if s.Unfollowed > 0 {
 		exact = false

@@ -18,6 +18,7 @@ type targetFlags struct {
 	pid       int
 	yes       bool
 	maxProbes int
+	attach    string
 	given     func(flag string) bool // was it on the command line?
 }
 
@@ -25,6 +26,7 @@ func (t *targetFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVarP(&t.pid, "pid", "p", 0, "a process, with all its threads")
 	cmd.Flags().BoolVarP(&t.yes, "yes", "y", false, "answer every question with yes")
 	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for this many probes at once (default 1024, 256 of them timed)")
+	cmd.Flags().StringVar(&t.attach, "attach", "auto", "how probes are attached: auto, multi or perf")
 	t.given = cmd.Flags().Changed
 }
 
@@ -35,6 +37,8 @@ func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spe
 	switch {
 	case t.given("max-probes") && (t.maxProbes < 1 || t.maxProbes > 1<<20):
 		return nil, nil, usage("--max-probes wants a number from 1 to 1048576, and %d is none", t.maxProbes)
+	case !known(t.attach):
+		return nil, nil, usage("there is no attach method %q: use auto, multi or perf", t.attach)
 	case t.given("pid") && t.pid <= 0:
 		return nil, nil, usage("-p wants a process id above 0, and %d is none", t.pid)
 	case t.pid > 0 && len(command) > 0:
@@ -64,6 +68,14 @@ func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spe
 		specs = append(specs, s)
 	}
 	return target, specs, nil
+}
+
+// attachMethods are the words of --attach.
+var attachMethods = map[string]probes.Method{"auto": "", "multi": probes.UprobeMulti, "perf": probes.PerfEvent}
+
+func known(attach string) bool {
+	_, ok := attachMethods[attach]
+	return ok
 }
 
 const noTarget = "name a target: a path such as /usr/bin/perl, or -p PID; uprobetop demo needs none"

@@ -1,0 +1,86 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"uprobetop/probes"
+)
+
+// What is not known of a call is null: what had happened before its report was
+// asked for, and what this kernel does not keep.
+type call struct {
+	Schema  string    `json:"schema"`
+	Type    string    `json:"type"`
+	At      string    `json:"at"` // of the return
+	Probe   uint64    `json:"probe"`
+	Name    string    `json:"name"`
+	PID     int       `json:"pid"`
+	TID     int       `json:"tid"`
+	Comm    string    `json:"comm"`
+	CPU     int       `json:"cpu"`
+	Latency int64     `json:"latency_ns"`
+	Callees int64     `json:"callees_ns"`
+	OnCPU   *int64    `json:"on_cpu_ns"`
+	Waiting *int64    `json:"waiting_ns"`
+	Switch  *switches `json:"switches"`
+	Faults  *faults   `json:"faults"`
+	Args    []string  `json:"args"`
+	Return  string    `json:"return"`
+}
+
+type switches struct {
+	Voluntary   uint64 `json:"voluntary"`
+	Involuntary uint64 `json:"involuntary"`
+}
+
+type faults struct {
+	Minor uint64 `json:"minor"`
+	Major uint64 `json:"major"`
+}
+
+// Calls writes the single calls of a snapshot, one a line.
+func Calls(w io.Writer, s *probes.Snapshot) error {
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		st := s.Find(c.Probe)
+		if st == nil {
+			continue // its probe is taken away
+		}
+		line, err := json.Marshal(callObject(c, st.Function.Demangled()))
+		if err != nil {
+			return fmt.Errorf("cannot write a call as JSON: %w", err)
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func callObject(c *probes.Call, name string) call {
+	o := call{
+		Schema: Schema, Type: "call", At: c.At.UTC().Format(time.RFC3339Nano), Probe: uint64(c.Probe), Name: name,
+		PID: c.PID, TID: c.TID, Comm: c.Comm, CPU: c.CPU,
+		Latency: c.Latency.Nanoseconds(), Callees: c.Callees.Nanoseconds(), Return: hex(c.Return),
+	}
+	t := c.Thread
+	if t == nil {
+		return o
+	}
+	for _, a := range c.Args {
+		o.Args = append(o.Args, hex(a))
+	}
+	on := t.OnCPU.Nanoseconds()
+	o.OnCPU = &on
+	if t.Waiting >= 0 {
+		waiting := t.Waiting.Nanoseconds()
+		o.Waiting = &waiting
+	}
+	o.Switch, o.Faults = &switches{t.Voluntary, t.Involuntary}, &faults{t.MinorFaults, t.MajorFaults}
+	return o
+}
+
+func hex(v uint64) string { return fmt.Sprintf("%#x", v) }

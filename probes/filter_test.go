@@ -1,0 +1,163 @@
+package probes
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"uprobetop/bpf/bpftest"
+)
+
+// The filter lets one thread of a process through, and another one's not.
+func TestKernelThreadFilter(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	tids, goOn := startThreads(t, exec.Command(target, "threads", "4", "500"), 4)
+	c := newCollectorHere(t, Config{Filter: Filter{TIDs: tids[1:3]}})
+	place(t, c, request(t, f, Return, "step"))
+	goOn()
+	p := &finish(t, c).Probes[0]
+	equal(t, "hits", p.Hits, 1000)
+	equal(t, "returned", p.Returned, 1000)
+	equal(t, "filtered", p.Filtered, 1000)
+	equal(t, "orphans", p.Orphans, 0)
+	checkBooks(t, p)
+}
+
+// Of several processes each counts, and nobody else: the kernel is asked to probe
+// only these.
+func TestKernelProcessesFilter(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	var pids []int
+	var goOn []func()
+	for range 3 {
+		cmd := exec.Command(target, "threads", "2", "300")
+		_, next := startThreads(t, cmd, 2)
+		pids, goOn = append(pids, cmd.Process.Pid), append(goOn, next)
+	}
+	c := newCollectorHere(t, Config{Filter: Filter{PIDs: pids[:2]}})
+	place(t, c, request(t, f, Return, "step"))
+	for _, next := range goOn {
+		next()
+	}
+	p := &finish(t, c).Probes[0]
+	equal(t, "hits", p.Hits, 2*2*300)
+	equal(t, "returned", p.Returned, 2*2*300)
+	checkBooks(t, p)
+}
+
+// testCgroup makes a cgroup, and one below it.
+func testCgroup(t *testing.T) (upper, lower string) {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if field := strings.Fields(line); field[2] == "cgroup2" {
+			upper = filepath.Join(field[1], "uprobetop-test-"+strconv.Itoa(os.Getpid()))
+		}
+	}
+	if upper == "" {
+		t.Skip("no cgroup v2 is mounted")
+	}
+	lower = filepath.Join(upper, "lower")
+	if err := os.MkdirAll(lower, 0o755); err != nil {
+		t.Skipf("no cgroup can be made here: %v", err)
+	}
+	t.Cleanup(func() {
+		for _, dir := range []string{lower, upper} {
+			if err := os.Remove(dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return upper, lower
+}
+
+// within starts a program in a cgroup.
+func within(t *testing.T, directory string, argv ...string) *exec.Cmd {
+	t.Helper()
+	d, err := os.Open(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(d.Fd())}
+	return cmd
+}
+
+// A cgroup lets through whoever is in it or below, also those that come later.
+func TestKernelCgroupFilter(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	upper, lower := testCgroup(t)
+	for _, directory := range []string{upper, lower} {
+		t.Run(filepath.Base(directory), func(t *testing.T) {
+			c := newCollectorHere(t, Config{Filter: Filter{Cgroups: []string{directory}}})
+			place(t, c, request(t, f, Return, "step"))
+			truth(t, target, "slow", "100", "0") // in neither
+			for _, d := range []string{upper, lower} {
+				if out, err := within(t, d, target, "slow", "50", "0").CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			want := uint64(200)
+			if directory == lower {
+				want = 100
+			}
+			p := &finish(t, c).Probes[0]
+			equal(t, "hits", p.Hits, want)
+			equal(t, "returned", p.Returned, want)
+			equal(t, "filtered", p.Filtered, 400-want)
+			checkBooks(t, p)
+		})
+	}
+}
+
+// A process, a thread and a cgroup add up.
+func TestKernelMixedFilter(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	upper, _ := testCgroup(t)
+	process := exec.Command(target, "threads", "2", "10")
+	_, first := startThreads(t, process, 2)
+	threads := exec.Command(target, "threads", "2", "100")
+	tids, second := startThreads(t, threads, 2)
+	c := newCollectorHere(t, Config{Filter: Filter{
+		PIDs: []int{process.Process.Pid}, TIDs: tids[:1], Cgroups: []string{upper},
+	}})
+	place(t, c, request(t, f, Entry, "step"))
+	first()
+	second()
+	if out, err := within(t, upper, target, "slow", "500", "0").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := &finish(t, c).Probes[0]
+	equal(t, "hits", p.Hits, 20+100+1000)
+	equal(t, "filtered", p.Filtered, 100)
+}
+
+// What is no cgroup, or too many of them, is said in a sentence.
+func TestNoCgroup(t *testing.T) {
+	for name, dirs := range map[string][]string{
+		"no directory": {"/nonexistent"}, "no cgroup": {"/tmp"}, "many": make([]string, 65),
+	} {
+		c, err := New(Config{Filter: Filter{Cgroups: dirs}})
+		if err == nil {
+			c.Close()
+			t.Errorf("%s: it is accepted", name)
+			continue
+		}
+		if name != "many" {
+			bpftest.Require(t, Supported())
+		}
+		t.Log(err)
+	}
+}
