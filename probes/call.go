@@ -29,8 +29,10 @@ type Call struct {
 	Callees time.Duration
 }
 
-// ThreadStats is what happened to a thread during a call. Times are only as
-// fresh as the kernel's last update: a scheduler tick or switch.
+// ThreadStats is what happened to a thread during a call. The kernel brings OnCPU up
+// to date at ticks and switches only: where there was a switch it can be wrong by
+// a tick (4 ms at 250 Hz), though never more than the call has room for; where
+// there was none it is the whole latency.
 type ThreadStats struct {
 	OnCPU                  time.Duration // running
 	Waiting                time.Duration // ready to run, no CPU was free; -1: this kernel does not keep it
@@ -69,6 +71,10 @@ func callOf(c *bpf.Call) Call {
 		}
 		if c.Known&bpf.KnownWaiting != 0 {
 			call.Thread.Waiting = time.Duration(c.Thread[bpf.Waiting])
+		}
+		room := max(call.Latency-max(call.Thread.Waiting, 0), 0)
+		if call.Thread.OnCPU > room || call.Thread.Voluntary+call.Thread.Involuntary == 0 {
+			call.Thread.OnCPU = room
 		}
 	}
 	return call

@@ -1,0 +1,224 @@
+package probes
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"uprobetop/bpf/bpftest"
+	"uprobetop/symbols"
+)
+
+// What a probe costs, against the floor and against bpftrace: all contenders take
+// turns on one program, in one run, and only ratios mean anything.
+//
+//	go test -run '^$' -bench Cost -benchtime 10x ./probes
+
+// emptyProgram is the least that can be attached by a method.
+func emptyProgram(t testing.TB, method Method) *ebpf.Program {
+	t.Helper()
+	spec := &ebpf.ProgramSpec{
+		Name: "empty", Type: ebpf.Kprobe, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	}
+	if method == UprobeMulti {
+		spec.AttachType = ebpf.AttachTraceUprobeMulti
+	}
+	p, err := ebpf.NewProgram(spec)
+	bpftest.Require(t, err)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// contender is one way to probe work5. It returns its programs and what ends it.
+type contender struct {
+	name   string
+	attach func(t testing.TB) (progs []*ebpf.Program, end func())
+}
+
+func tierOf(method Method) attacher {
+	if method == PerfEvent {
+		return perf{}
+	}
+	return multi{}
+}
+
+func floorOf(method Method, kind Kind, f *symbols.File) contender {
+	return contender{"floor", func(t testing.TB) ([]*ebpf.Program, func()) {
+		p := emptyProgram(t, method)
+		at := []point{{offset: f.Lookup("work5")[0].Offset}}
+		var all links
+		for _, ret := range []bool{false, true}[:1+int(kind)] {
+			l, err := tierOf(method).attach(p, ret, f, at)
+			bpftest.Require(t, err)
+			all = append(all, l)
+		}
+		return []*ebpf.Program{p}, func() { all.Close() }
+	}}
+}
+
+func oursOf(method Method, kind Kind, f *symbols.File) contender {
+	return contender{"uprobetop", func(t testing.TB) ([]*ebpf.Program, func()) {
+		c, err := New(Config{Attach: method})
+		bpftest.Require(t, err)
+		place(t, c, request(t, f, kind, "work5"))
+		progs := []*ebpf.Program{c.objs.Enter, c.objs.Leave}[:1+int(kind)]
+		return progs, func() { c.Close() }
+	}}
+}
+
+// BenchmarkCostThroughput is the rate of calls of a function that begins with a
+// 5-byte nop, under our probes as a share of the rate under programs that do
+// nothing, attached in the same way: 1 is the floor.
+func BenchmarkCostThroughput(b *testing.B) {
+	target := bpftest.Build(b, "loop")
+	f := open(b, target)
+	const calls = 200000
+	for _, method := range []Method{UprobeMulti, PerfEvent} {
+		for _, kind := range []Kind{Entry, Return} {
+			b.Run(string(method)+"/"+[]string{"count", "latency"}[kind], func(b *testing.B) {
+				two := []contender{floorOf(method, kind, f), oursOf(method, kind, f)}
+				took := map[string][]float64{}
+				for i := 0; b.Loop(); i++ {
+					for k := range two {
+						c := two[(i+k)%2] // each is first in every second round
+						_, end := c.attach(b)
+						ns := truth(b, target, strconv.Itoa(calls))["ns"]
+						end()
+						took[c.name] = append(took[c.name], float64(ns)/calls)
+					}
+				}
+				b.ReportMetric(median(took["floor"]), "ns/call-floor")
+				b.ReportMetric(median(took["uprobetop"]), "ns/call")
+				b.ReportMetric(median(took["floor"])/median(took["uprobetop"]), "of-floor")
+			})
+		}
+	}
+}
+
+// bpftraceOf is bpftrace with one of its own idioms.
+func bpftraceOf(kind Kind, f *symbols.File) contender {
+	at := ":" + f.Path + ":work5 "
+	script := "uprobe" + at + "{ @ = count(); }"
+	if kind == Return {
+		script = "uprobe" + at + "{ @start[tid] = nsecs; } uretprobe" + at +
+			"/@start[tid]/ { @ns = hist(nsecs - @start[tid]); delete(@start[tid]); }"
+	}
+	return contender{"bpftrace", func(t testing.TB) ([]*ebpf.Program, func()) {
+		known := kprobePrograms(t)
+		cmd := exec.Command("bpftrace", "-e", script)
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		end := func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }
+		var mine []*ebpf.Program
+		for deadline := time.Now().Add(20 * time.Second); len(mine) < 1+int(kind); {
+			if time.Now().After(deadline) {
+				end()
+				t.Fatalf("bpftrace places no probe: %s", &said)
+			}
+			mine = mine[:0]
+			for id := range kprobePrograms(t) {
+				if known[id] {
+					continue
+				}
+				if p, err := ebpf.NewProgramFromID(id); err == nil {
+					mine = append(mine, p)
+				}
+			}
+			time.Sleep(20 * time.Millisecond) // it has no way to say that it is ready
+		}
+		time.Sleep(300 * time.Millisecond) // loaded, and attached soon
+		return mine, end
+	}}
+}
+
+// kprobePrograms are those of the type that uprobes have.
+func kprobePrograms(t testing.TB) map[ebpf.ProgramID]bool {
+	t.Helper()
+	all := map[ebpf.ProgramID]bool{}
+	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue
+		}
+		if p.Type() == ebpf.Kprobe {
+			all[id] = true
+		}
+		p.Close()
+	}
+	return all
+}
+
+// BenchmarkCostKernel is the time that the programs of a hit take by the kernel's
+// own statistics, less that of an empty program (its share is the statistics' own):
+// ours and bpftrace's for the same job, and their ratio.
+func BenchmarkCostKernel(b *testing.B) {
+	target := bpftest.Build(b, "loop")
+	f := open(b, target)
+	const calls = 200000
+	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	bpftest.Require(b, err)
+	defer stats.Close()
+	_, missing := exec.LookPath("bpftrace")
+	for _, kind := range []Kind{Entry, Return} {
+		b.Run([]string{"count", "pair"}[kind], func(b *testing.B) {
+			all := []contender{floorOf(UprobeMulti, kind, f), oursOf(UprobeMulti, kind, f)}
+			if missing == nil {
+				all = append(all, bpftraceOf(kind, f))
+			}
+			took := map[string][]float64{}
+			for i := 0; b.Loop(); i++ {
+				for k := range all {
+					c := all[(i+k)%len(all)]
+					progs, end := c.attach(b)
+					truth(b, target, strconv.Itoa(calls))
+					took[c.name] = append(took[c.name], perHit(b, progs, calls+1000))
+					end()
+				}
+			}
+			ours := median(took["uprobetop"]) - median(took["floor"])
+			b.ReportMetric(ours, "ns/hit")
+			if theirs := median(took["bpftrace"]) - median(took["floor"]); missing == nil {
+				b.ReportMetric(theirs, "ns/hit-bpftrace")
+				b.ReportMetric(ours/theirs, "of-bpftrace")
+			}
+		})
+	}
+}
+
+// perHit is the run time of programs, in ns a hit. Each must have run once a hit
+// (the floor's one program as often as it is attached).
+func perHit(t testing.TB, progs []*ebpf.Program, hits uint64) float64 {
+	t.Helper()
+	var sum float64
+	for _, p := range progs {
+		s, err := p.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.RunCount < hits || s.RunCount%hits != 0 {
+			t.Fatalf("a program ran %d times for %d hits", s.RunCount, hits)
+		}
+		sum += float64(s.Runtime) / float64(hits)
+	}
+	return sum
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
