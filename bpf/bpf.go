@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -107,13 +108,23 @@ type Filter struct {
 	Cgroups   int  // so many, at most MaxCgroups
 }
 
-// histBytes bounds the kernel memory that histograms take, over all CPUs.
-const histBytes = 64 << 20
+// The kernel memory that histograms take, over all CPUs: unless more are asked
+// for, and at most.
+const (
+	histBytes    = 64 << 20
+	maxHistBytes = 1 << 30
+)
+
+// perHist is the size of struct hist.
+const perHist = int(unsafe.Sizeof(Hist{}))
+
+// MaxTimed is how many latency histograms a host with this many possible CPUs has
+// room for.
+func MaxTimed(cpus int) int { return maxHistBytes / (perHist * cpus) }
 
 // DefaultOptions are for a host with this many possible CPUs: 1,024 probes, 256
 // of them timed, fewer where 256 histograms a CPU would take over 64 MiB.
 func DefaultOptions(cpus int) Options {
-	const perHist = 4392 // bytes of struct hist
 	return Options{
 		MaxProbes: 1024,
 		MaxTimed:  min(256, max(16, histBytes/(perHist*cpus))),
@@ -250,6 +261,7 @@ type Switch struct {
 	Timed bool          // pair it with its return
 	Hist  int           // slot of its histogram; only if Timed
 	Slow  time.Duration // report calls that take at least this long; below 0: none
+	Ended bool          // returns change nothing any more, either
 }
 
 // Switch says what is done at a hit of the probe with this cookie. A hit that
@@ -261,6 +273,9 @@ func (l *Objects) Switch(cookie uint64, s Switch) error {
 	}
 	if s.Timed {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_TIMED)
+	}
+	if s.Ended {
+		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_ENDED)
 	}
 	if s.Slow >= 0 {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_CALLS)

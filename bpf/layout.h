@@ -25,6 +25,7 @@ enum switch_flags {
 	SWITCH_ON = 1,    /* hits count */
 	SWITCH_TIMED = 2, /* hits leave a frame for their return */
 	SWITCH_CALLS = 4, /* slow calls are reported: entries remember the thread's state */
+	SWITCH_ENDED = 8, /* the numbers are final: returns change nothing any more */
 };
 
 /* Cgroups that a filter can name. */

@@ -202,7 +202,7 @@ int leave(struct pt_regs *ctx)
 	__u64 latency;
 
 	/* A probe that is switched off still ends the calls it began. */
-	if (!sw)
+	if (!sw || (sw->flags & SWITCH_ENDED))
 		return 0;
 	c = cell_of(cookie);
 	if (!c)

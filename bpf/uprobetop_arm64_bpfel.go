@@ -167,6 +167,7 @@ const (
 	uprobetopSwitchFlagsSWITCH_ON    uprobetopSwitchFlags = 1
 	uprobetopSwitchFlagsSWITCH_TIMED uprobetopSwitchFlags = 2
 	uprobetopSwitchFlagsSWITCH_CALLS uprobetopSwitchFlags = 4
+	uprobetopSwitchFlagsSWITCH_ENDED uprobetopSwitchFlags = 8
 )
 
 type uprobetopThreadField uint32

@@ -67,8 +67,9 @@ type Collector struct {
 	last    *Snapshot
 	lastAt  uint64 // decoder.at of last
 
-	mu       sync.Mutex // guards what follows
-	probes   []*probe   // in order of ID
+	mu       sync.Mutex      // guards what follows
+	probes   []*probe        // in order of ID
+	timedAt  map[site]*probe // the last one that was to leave frames there
 	nextID   ID
 	slots    slots     // of all probes
 	timed    slots     // of histograms
@@ -80,8 +81,10 @@ type Collector struct {
 	toPlace  Progress
 	toLeave  Progress
 
-	placing sync.WaitGroup // calls of Place
-	closing sync.WaitGroup // links; nothing is added once placing is done
+	placing   sync.WaitGroup // calls of Place
+	closing   sync.WaitGroup // links; nothing is added once placing is done
+	anyClosed chan struct{}  // closed with the first link
+	oneClosed sync.Once
 }
 
 // Method is a way to attach probes; see Config.Attach.
@@ -138,6 +141,9 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	o := bpf.DefaultOptions(possible)
 	o.MaxProbes = max(cmp.Or(c.MaxProbes, o.MaxProbes), c.Probes)
 	o.MaxTimed = max(cmp.Or(c.MaxTimed, o.MaxTimed), c.Timed)
+	if most := bpf.MaxTimed(possible); o.MaxTimed > most {
+		return nil, fmt.Errorf("%d functions cannot be timed at once here, at most %d: name fewer, or count them without -r", c.Timed, most)
+	}
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
 	o.Method = method
@@ -150,7 +156,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 		return nil, loadError(err)
 	}
 	col := &Collector{
-		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, beside),
+		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, beside), anyClosed: make(chan struct{}), timedAt: map[site]*probe{},
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
 	}
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
@@ -431,32 +437,43 @@ func (c *Collector) online(cpu int) bool {
 	return found
 }
 
-// Finish stops every probe, waits until all breakpoints are away and no program
-// runs any more, and takes the last snapshot: its books are final. The probes
-// keep the state that they had.
+// Finish stops every probe, waits until no program changes a number any more, and
+// takes the last snapshot: its books are final. The probes keep the state that
+// they had. Breakpoints of perf events may still be on their way out, see Leaving.
 func (c *Collector) Finish() (*Snapshot, error) {
-	c.halts()
+	if leaving := c.halts(); leaving && !c.tier.together() {
+		// The kernel closes perf events one after the other, some 80 ms each (Linux
+		// 6.18, event_mutex in perf_uprobe_destroy). The first has waited for every
+		// program that was running (synchronize_rcu), and those that start since do
+		// nothing.
+		<-c.anyClosed
+	} else {
+		c.closing.Wait()
+	}
 	return c.Collect()
 }
 
-// halts takes every probe away for good.
-func (c *Collector) halts() {
+// halts takes every probe away for good, and tells whether links are being closed.
+func (c *Collector) halts() (leaving bool) {
 	c.mu.Lock()
 	if !c.final {
 		c.final, c.stopped = true, time.Now()
 	}
+	c.mu.Unlock()
+	c.placing.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, p := range c.probes {
 		c.halt(p)
 	}
-	c.mu.Unlock()
-	c.placing.Wait()
-	c.closing.Wait()
+	return c.toLeave.Of > 0
 }
 
 // Close takes every probe away, and everything else out of the kernel. Run must
 // have returned.
 func (c *Collector) Close() error {
 	c.halts()
+	c.closing.Wait()
 	c.tick.Lock() // a flush may be under way
 	defer c.tick.Unlock()
 	var errs []error

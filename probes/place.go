@@ -135,7 +135,7 @@ func (c *Collector) settle(p *probe, on bool) error {
 	if p.Kind != Return {
 		slow = NoCalls
 	}
-	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow})
+	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow, Ended: c.final})
 }
 
 // Report has the calls of a timed probe that take at least this long come one by
@@ -166,7 +166,7 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 		c.list(p)
 		return nil, nil
 	}
-	if r.Kind == Return && c.timedAt(r) {
+	if r.Kind == Return && c.timedBefore(p) {
 		p.state, p.note = Refused, "its latency is measured already"
 		c.list(p)
 		return nil, nil
@@ -177,6 +177,9 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	if r.File.Go {
 		p.note = GoNote
 	}
+	if r.Kind == Return {
+		c.timedAt[siteOf(p)] = p
+	}
 	c.list(p)
 	return p, nil
 }
@@ -186,13 +189,19 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 // instruction (runtime.morestack).
 const GoNote = "hits can be more than calls: Go begins a function anew when its stack grows"
 
-// timedAt tells whether a probe already leaves frames for this function: the
-// frames of two would be mistaken for each other.
-func (c *Collector) timedAt(r Request) bool {
-	return slices.ContainsFunc(c.probes, func(p *probe) bool {
-		return p.Kind == Return && (p.state == Attached || p.state == Placing) &&
-			p.File.Dev == r.File.Dev && p.File.Ino == r.File.Ino && p.Function.Offset == r.Function.Offset
-	})
+// site is where a function is, by whatever name.
+type site struct {
+	dev, ino uint64
+	offset   symbols.Offset
+}
+
+func siteOf(p *probe) site { return site{p.File.Dev, p.File.Ino, p.Function.Offset} }
+
+// timedBefore tells whether a probe already leaves frames for this function: the frames
+// of two would be mistaken for each other.
+func (c *Collector) timedBefore(p *probe) bool {
+	old := c.timedAt[siteOf(p)]
+	return old != nil && (old.state == Attached || old.state == Placing)
 }
 
 // reserve finds slots for a probe and makes them its own, switched off. Slots
@@ -376,6 +385,7 @@ func (c *Collector) halt(p *probe) {
 		_ = l.close()
 		<-c.closers
 		c.progress(&c.toLeave, 0, len(l.probes))
+		c.oneClosed.Do(func() { close(c.anyClosed) })
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.retired = append(c.retired, l.probes...)

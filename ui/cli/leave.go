@@ -10,14 +10,16 @@ import (
 	"uprobetop/probes"
 )
 
-// tellLeaving tells a person at a terminal how far the kernel has come with taking
-// probes away, until the returned function is called. A perf event can take it
-// some 80 ms.
-func tellLeaving(s Streams, col *probes.Collector) (done func()) {
-	w, ok := s.Err.(*os.File)
-	if !ok || !term.IsTerminal(w.Fd()) {
-		return func() {}
+// leave takes everything out of the kernel. A person at a terminal is told how far
+// it has come where that takes its time: a perf event can take some 80 ms.
+func leave(s Streams, col *probes.Collector) {
+	if w, ok := s.Err.(*os.File); ok && term.IsTerminal(w.Fd()) {
+		defer tellLeaving(w, col)()
 	}
+	_ = col.Close() // what is left goes with this process
+}
+
+func tellLeaving(w *os.File, col *probes.Collector) (done func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -43,7 +43,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 	if err != nil {
 		return err
 	}
-	defer col.Close()
+	defer leave(s, col)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	ran := make(chan error, 1)
@@ -58,10 +58,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 	}()
 	err = ui.Run(ctx, col, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, ui.Options{})
 	end()
-	err = errors.Join(err, <-ran)
-	defer tellLeaving(s, col)()
-	_, ferr := col.Finish()
-	return errors.Join(err, ferr)
+	return errors.Join(err, <-ran)
 }
 
 func newDemo(s Streams) *cobra.Command {

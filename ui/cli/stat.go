@@ -113,7 +113,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if err != nil {
 		return err
 	}
-	defer col.Close()
+	defer leave(s, col)
 	if err := place(ctx, s, col, requests, unanswered); err != nil {
 		return err
 	}
@@ -262,9 +262,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
 	cut := ctx.Err() != nil
-	told := tellLeaving(s, col)
 	snap, ferr := col.Finish()
-	told()
 	if err = errors.Join(err, ferr); err == nil {
 		err = errors.Join(f.printCalls(s.Out, snap), f.print(s.Out, snap))
 	}

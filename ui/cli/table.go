@@ -80,7 +80,7 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 			if t.Waiting >= 0 {
 				thread += ", waiting for one " + format.Latency(float64(t.Waiting))
 			}
-			thread += fmt.Sprintf(", %d switches, %d faults", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults)
+			thread += fmt.Sprintf(", switches %d, faults %d", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults)
 		}
 		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %d, CPU %d: %s\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
 			st.Function.Demangled(), symbols.Printable(c.Comm), c.TID, c.CPU, thread)
