@@ -87,8 +87,8 @@ func TestKernelCallsOfAStoppedReader(t *testing.T) {
 	f := open(t, target)
 	c := newCollectorHere(t, Config{RingBytes: 4096, Slow: 1})
 	all := []Request{request(t, f, Return, "work"), request(t, f, Return, "run"), request(t, f, Return, "main")}
-	for range 25 { // the cells of one CPU alone do not fit
-		all = append(all, request(t, f, Entry, "work"))
+	for range 25 { // with these the cells of one CPU alone do not fit
+		all = append(all, request(t, f, Entry, "main"))
 	}
 	place(t, c, all...)
 	if _, err := c.Collect(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,9 @@ type Process struct {
 	Exe      string // path of its executable in its own mount namespace; print it through Printable
 	Start    uint64 // clock ticks after boot at which it started: with PID it names one process for good
 	Mappings []Mapping
+
+	args []string       // of its command line
+	seen *atomic.Uint64 // when it was last seen alive, in the clock of Start
 }
 
 // Mapping is one file that a process has mapped as code: the executable first,
@@ -39,7 +43,7 @@ func OpenProcess(pid int) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{PID: pid, Comm: Printable(st.Comm), Start: st.Starttime}
+	p := &Process{PID: pid, Comm: Printable(st.Comm), Start: st.Starttime, seen: new(atomic.Uint64)}
 	const kernelThread = 0x00200000 // PF_KTHREAD
 	if st.Flags&kernelThread != 0 {
 		return nil, fmt.Errorf("process %s is a thread of the kernel: it has no user-space functions", p)
@@ -54,6 +58,8 @@ func OpenProcess(pid int) (*Process, error) {
 		return nil, p.cannot("looked into", err)
 	}
 	p.Exe = strings.TrimSuffix(p.Exe, deletedMark)
+	p.args, _ = proc.CmdLine() // it can be empty
+	p.seen.Store(p.Start)
 	if p.Mappings, err = p.mapped(); err != nil {
 		return nil, err
 	}
@@ -96,8 +102,24 @@ func (p *Process) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Comm)
 // Alive says whether the process still runs. Another process that was given
 // the same PID since is not it.
 func (p *Process) Alive() bool {
+	now := ticksSinceBoot()
 	_, st, err := lookAt(p.PID)
-	return err == nil && st.Starttime == p.Start && !ended(st)
+	if err != nil || st.Starttime != p.Start || ended(st) {
+		return false
+	}
+	p.seen.Store(now)
+	return true
+}
+
+// ticksSinceBoot is the clock by which the kernel notes the start of a process
+// (fs/proc/array.c, start_boottime, in USER_HZ).
+func ticksSinceBoot() uint64 {
+	const userHz = 100
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return 0
+	}
+	return uint64(t.Nano()) / (1e9 / userHz)
 }
 
 func (p *Process) path(parts ...string) string {
