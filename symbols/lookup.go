@@ -230,7 +230,13 @@ func (f *File) Nearest(name string, n int) []string {
 // leaf is the last part of a demangled name, without the parameters: what
 // people type of a::b<c>::d(e).
 func leaf(name string) string {
-	depth, from := 0, 0
+	from, end := lastPart(name)
+	return name[from:end]
+}
+
+// lastPart is where the leaf of a name begins and ends.
+func lastPart(name string) (from, end int) {
+	depth := 0
 	for i := 0; i < len(name); i++ {
 		switch name[i] {
 		case '<':
@@ -243,11 +249,11 @@ func leaf(name string) string {
 			}
 		case '(':
 			if depth == 0 && i > from {
-				return name[from:i]
+				return from, i
 			}
 		}
 	}
-	return name[from:]
+	return from, len(name)
 }
 
 // distance computes edit distances, with one row that is used again.

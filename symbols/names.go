@@ -108,9 +108,7 @@ func (f *File) entries() []entry {
 func (f *File) demangleAll() []entry {
 	workers := min(runtime.GOMAXPROCS(0), 1+len(f.Functions)/1024)
 	parts := make([][]entry, workers)
-	// The names of a hostile file can overlap and unfold, so that all of them
-	// together are far longer than the file: beyond a budget they are cut.
-	budget := (64<<20 + 8*int(min(f.size, maxStrings))) / workers
+	budget := f.nameBudget() / workers
 	var wg sync.WaitGroup
 	for w := range workers {
 		from, to := len(f.Functions)*w/workers, len(f.Functions)*(w+1)/workers
@@ -127,6 +125,10 @@ func (f *File) demangleAll() []entry {
 	}
 	return all
 }
+
+// nameBudget bounds the bytes of all names together: those of a hostile file can
+// overlap and unfold, and be far longer than the file. Beyond it they are cut.
+func (f *File) nameBudget() int { return 64<<20 + 8*int(min(f.size, maxStrings)) }
 
 func (f *File) demangleSome(from, to, budget int) []entry {
 	es := make([]entry, 0, to-from)

@@ -1,0 +1,220 @@
+package symbols
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Listed is a function as a list shows it.
+type Listed struct {
+	*Function
+	Shown string   // its best name, as Demangled gives it
+	Other []string // those of its aliases that read differently, likewise
+}
+
+// Versioned is the name with its version, where the symbol has one:
+// pthread_cond_signal@@GLIBC_2.3.2.
+func (l *Listed) Versioned() string {
+	if l.Default {
+		return l.Shown + "@@" + Printable(l.Version)
+	}
+	return l.Shown
+}
+
+// Old says that a program that is linked today gets another function by the name.
+func (l *Listed) Old() bool { return l.old() }
+
+// List is the functions that a pattern means, or all of them if it is empty. A
+// pattern with *, ? or [ is a glob, unless it is the whole name of a function;
+// any other is a part of a name, of which the case of letters counts only if one
+// is upper case, as in Search. It is held against every name of a function,
+// demangled and as it stands in the table. The functions come in the order of
+// their names, an exact name first, and of the versions of one the default
+// first. An error, of a bad glob, is one sentence.
+func (f *File) List(pattern string) ([]Listed, error) {
+	p, err := newPattern(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var found []ranked
+	exact := false
+	for es := range f.byFunction(p.spelled) {
+		fn := &f.Functions[es[0].fn]
+		r := ranked{Listed: Listed{Function: fn, Shown: es[0].name}}
+		fits := false
+		if fits, r.exact = p.match(fn, es); !fits {
+			continue
+		}
+		for _, e := range es[1:] {
+			r.Other = append(r.Other, e.name)
+		}
+		if r.family = r.Shown; r.Old() {
+			r.family = strings.TrimSuffix(r.Shown, "@"+Printable(r.Version))
+		}
+		exact = exact || r.exact
+		found = append(found, r)
+	}
+	if p.glob != nil && exact {
+		found = slices.DeleteFunc(found, func(r ranked) bool { return !r.exact })
+	}
+	slices.SortFunc(found, ranked.compare)
+	list := make([]Listed, len(found))
+	for i := range found {
+		list[i] = found[i].Listed
+	}
+	return list, nil
+}
+
+// ranked is a function on its way into a list.
+type ranked struct {
+	Listed
+	family string // the name, whatever the version
+	exact  bool   // the pattern is one of its names
+}
+
+func (a ranked) compare(b ranked) int {
+	if a.exact != b.exact {
+		return map[bool]int{true: -1, false: 1}[a.exact]
+	}
+	return cmp.Or(
+		strings.Compare(a.family, b.family),
+		cmp.Compare(a.age(a.Name), b.age(b.Name)),
+		strings.Compare(b.Version, a.Version),
+		cmp.Compare(a.Addr, b.Addr),
+	)
+}
+
+// pattern is what a person typed to choose functions, made ready.
+type pattern struct {
+	text    string
+	glob    func(name string) bool // nil: a part of a name
+	lower   bool                   // the case of letters does not count
+	spelled []string               // what every mangled form that matches holds
+}
+
+func newPattern(text string) (p pattern, err error) {
+	p.text, p.lower = text, lowerASCII(text) == text
+	if at := strings.IndexAny(text, globSigns); at >= 0 {
+		p.spelled = scopes(text[:at])
+		p.glob, err = Glob(text)
+	}
+	return p, err
+}
+
+// match looks at all names of a function; es are those that read differently.
+func (p *pattern) match(fn *Function, es []entry) (fits, exact bool) {
+	if p.text == "" {
+		return true, false
+	}
+	try := func(name, folded string) {
+		switch {
+		case exact:
+		case name == p.text, strings.HasPrefix(name, p.text) && withoutParameters(name) == p.text:
+			fits, exact = true, true
+		case fits:
+		case p.glob != nil:
+			fits = p.glob(name)
+		default:
+			fits = strings.Contains(folded, p.text)
+		}
+	}
+	for i := range es {
+		if p.lower {
+			try(es[i].name, es[i].lower)
+		} else {
+			try(es[i].name, es[i].name)
+		}
+	}
+	for s := range fn.symbols() {
+		try(s.Name, s.Name)
+		if s.Version != "" {
+			full := s.String()
+			try(full, full)
+		}
+	}
+	return fits, exact
+}
+
+// symbols is the names of a function as they stand in the table, the best first.
+func (f *Function) symbols() iter.Seq[Symbol] {
+	return func(yield func(Symbol) bool) {
+		if !yield(f.Symbol) {
+			return
+		}
+		for _, a := range f.Aliases {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// byFunction is the names of each function that read differently, the best
+// first: of those functions only that have a symbol which holds all of these
+// texts, so that not all have to be demangled, or of all if there are none.
+func (f *File) byFunction(spelled []string) iter.Seq[[]entry] {
+	return func(yield func([]entry) bool) {
+		if len(spelled) == 0 {
+			for es := f.entries(); len(es) > 0; {
+				n := 1
+				for n < len(es) && es[n].fn == es[0].fn {
+					n++
+				}
+				if !yield(es[:n]) {
+					return
+				}
+				es = es[n:]
+			}
+			return
+		}
+		budget := f.nameBudget()
+		for i := range f.Functions {
+			for s := range f.Functions[i].symbols() {
+				if !holds(s.Name, spelled) {
+					continue
+				}
+				es := f.demangleSome(i, i+1, budget)
+				for _, e := range es {
+					budget -= 2 * len(e.name)
+				}
+				if !yield(es) {
+					return
+				}
+				break
+			}
+		}
+	}
+}
+
+func holds(name string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(name, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// abbreviated are the scopes for which a mangled name may have a sign.
+var abbreviated = map[string]bool{
+	"std": true, "allocator": true, "string": true, "basic_string": true,
+	"istream": true, "ostream": true, "iostream": true,
+	"basic_istream": true, "basic_ostream": true, "basic_iostream": true,
+}
+
+// scopes are those of the scopes with which a demangled name begins that stand as
+// they are in its mangled form: v8 and Isolate of v8::Isolate::New.
+func scopes(name string) (ids []string) {
+	for {
+		id, rest, ok := strings.Cut(name, "::")
+		if !ok || strings.ContainsFunc(id, func(r rune) bool { return r >= 0x80 || !identifier(byte(r)) }) {
+			return ids
+		}
+		if id != "" && !abbreviated[id] {
+			ids = append(ids, id)
+		}
+		name = rest
+	}
+}

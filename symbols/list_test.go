@@ -1,0 +1,203 @@
+package symbols
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+func TestGlob(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"malloc", "malloc", true},
+		{"malloc", "mallocx", false},
+		{"mal*", "malloc", true},
+		{"*alloc", "malloc", true},
+		{"*a*c", "malloc", true},
+		{"*a*d", "malloc", false},
+		{"*", "", true},
+		{"", "a", false},
+		{"a**b", "ab", true},
+		{"m?lloc", "malloc", true},
+		{"?", "ß", true},
+		{"?", "", false},
+		{"[a-c]x", "bx", true},
+		{"[!a-c]x", "bx", false},
+		{"[^a-c]x", "dx", true},
+		{"[]-]", "]", true},
+		{"[]-]", "-", true},
+		{"[a-]", "b", false},
+		{"operator[[]]", "operator[]", true},
+		{"v8::Isolate::*", "v8::Isolate::New(v8::Isolate::CreateParams const&)", true},
+		{"*::New", "v8::Isolate::New(v8::Isolate::CreateParams const&)", true},
+		{"*::New", "v8::Isolate::NewSpace(int)", false},
+		{"*operator()", "shop::Basket::operator()(int)", true},
+		{"main.*.Serve", "main.(*Server).Serve", true},
+		{"*/http.*", "net/http.Serve", true},
+		{"*\x1b*", "a\x1bb", true},
+	} {
+		fits, err := Glob(c.pattern)
+		if err != nil {
+			t.Errorf("%q: %v", c.pattern, err)
+		} else if fits(c.name) != c.want {
+			t.Errorf("%q fits %q: %v", c.pattern, c.name, !c.want)
+		}
+	}
+	for _, bad := range []string{"[", "a[b", "[]", "[!]", "*[a"} {
+		if _, err := Glob(bad); err == nil || !strings.Contains(err.Error(), "without its ]") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	// Many stars take no time.
+	fits, err := Glob(strings.Repeat("*a", 40) + "b")
+	if err != nil || fits(strings.Repeat("a", 10000)) {
+		t.Error(err)
+	}
+}
+
+func listed(t *testing.T, f *File, pattern string) string {
+	t.Helper()
+	list, err := f.List(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range list {
+		names = append(names, list[i].Versioned())
+	}
+	return strings.Join(names, " | ")
+}
+
+func TestList(t *testing.T) {
+	f := named("malloc", "mallinfo", "__malloc_hook", "SSL_read", "_ZN4shop5priceEi", "_ZN4shop5priceEPKc",
+		"_ZN4shopmlERKS_", "main.(*T).Method")
+	f.Functions[1].Aliases = []Symbol{{Name: "mallinfo_alias"}}
+	for pattern, want := range map[string]string{
+		"":                    "SSL_read | __malloc_hook | main.(*T).Method | mallinfo | malloc | shop::operator*(shop const&) | shop::price(char const*) | shop::price(int)",
+		"malloc":              "malloc | __malloc_hook",
+		"ssl":                 "SSL_read",
+		"Ssl":                 "",
+		"price":               "shop::price(char const*) | shop::price(int)",
+		"shop::price":         "shop::price(char const*) | shop::price(int)",
+		"_ZN4shop5priceEi":    "shop::price(int)",
+		"_ZN4shop5*":          "shop::price(char const*) | shop::price(int)",
+		"shop::*":             "shop::operator*(shop const&) | shop::price(char const*) | shop::price(int)",
+		"shop::*(int)":        "shop::price(int)",
+		"shop::operator*":     "shop::operator*(shop const&)",
+		"main.(*T).Method":    "main.(*T).Method",
+		"mall*":               "mallinfo | malloc",
+		"*_alias":             "mallinfo",
+		"no such":             "",
+		"__malloc_hoo[a-z]":   "__malloc_hook",
+		"MALLINFO":            "",
+		"shop::price(char c*": "shop::price(char const*)",
+	} {
+		if got := listed(t, f, pattern); got != want {
+			t.Errorf("%q: %s\nwant %s", pattern, got, want)
+		}
+	}
+	if _, err := f.List("a[b"); err == nil {
+		t.Error("half a set is a pattern")
+	}
+}
+
+// The default version stands before the old ones, whatever their addresses.
+func TestListVersions(t *testing.T) {
+	f := mustOpen(t, prebuilt(t))
+	if got := listed(t, f, "a*"); got != "api@@V2 | api@V1" {
+		t.Error(got)
+	}
+	list, err := f.List("api@@V2")
+	if err != nil || len(list) != 1 || list[0].Old() {
+		t.Errorf("%v %v", list, err)
+	}
+	if list, _ = f.List("api@V1"); len(list) != 1 || !list[0].Old() {
+		t.Errorf("%v", list)
+	}
+}
+
+// forLarge runs a test on what large programs are here.
+func forLarge(t *testing.T, test func(t *testing.T, f *File)) {
+	for _, path := range []string{"/usr/bin/node", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/proc/self/exe"} {
+		if _, err := os.Stat(path); err == nil {
+			t.Run(path, func(t *testing.T) { test(t, mustOpen(t, path)) })
+		}
+	}
+}
+
+// What is not demangled, because an identifier is not in it, would not have
+// matched.
+func TestScopesAreSpelled(t *testing.T) {
+	forLarge(t, func(t *testing.T, f *File) {
+		for _, e := range f.entries() {
+			if raw := e.raw(f); mangled(raw) && !holds(raw, scopes(e.name)) {
+				t.Errorf("%q does not hold all of %q of %q", raw, scopes(e.name), e.name)
+			}
+		}
+	})
+}
+
+func TestComplete(t *testing.T) {
+	f := named("malloc", "mallinfo", "free", "_ZN4shop5priceEi", "_ZN4shop5priceEPKc", "_ZN4shop3payEv", "mal\x1bloc", "_Zx")
+	for prefix, want := range map[string]string{
+		"mal":              "mallinfo malloc",
+		"shop::p":          "shop::pay shop::price",
+		"shop::price(i":    "shop::price(int)",
+		"s":                "shop::pay shop::price",
+		"_ZN4shop3":        "_ZN4shop3payEv",
+		"_Zx":              "_Zx",
+		"x":                "",
+		"shop::nothing":    "",
+		"no::such::method": "",
+	} {
+		if got := strings.Join(f.Complete(prefix, 100), " "); got != want {
+			t.Errorf("%q completes to %q, want %q", prefix, got, want)
+		}
+	}
+	// Of more than the limit, some, with no more in common than all.
+	names := []string{}
+	for _, r := range "abcdefghijklmnopqrstuvwxyz" {
+		names = append(names, "get_a"+string(r))
+	}
+	f = named(append(names, "get_b")...)
+	if got := f.Complete("get_", 5); !slices.Equal(got, []string{"get_aa", "get_ab", "get_ac", "get_ad", "get_ae", "get_b"}) {
+		t.Errorf("%q", got)
+	}
+	if got := f.Complete("", 5); len(got) != 6 || got[5] != "get_b" {
+		t.Errorf("%q", got)
+	}
+}
+
+// What is offered is found.
+func TestCompleteLarge(t *testing.T) {
+	forLarge(t, func(t *testing.T, f *File) {
+		es := f.entries()
+		for i := 0; i < len(es); i += 1 + len(es)/5 {
+			for _, name := range f.Complete(es[i].name[:len(es[i].name)/2], 3) {
+				if len(f.Lookup(name)) == 0 {
+					t.Errorf("%q is offered and not found", name)
+				}
+			}
+		}
+	})
+}
+
+// Nothing is passed by for want of an identifier that is not spelled.
+func TestCompleteMissesNothing(t *testing.T) {
+	forLarge(t, func(t *testing.T, f *File) {
+		for i := 0; i < len(f.Functions); i += 1 + len(f.Functions)/2000 {
+			raw := f.Functions[i].Name
+			name := demangled(raw, demangle.NoParams)
+			part := name[:len(name)-len(leaf(name))/2]
+			c := newCompletion(part, 1)
+			if c.add(raw); len(c.seen) == 0 && Printable(name) == name {
+				t.Errorf("%q is not offered for %q", name, part)
+			}
+		}
+	})
+}
