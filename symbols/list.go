@@ -27,17 +27,14 @@ func (l *Listed) Versioned() string {
 func (l *Listed) Old() bool { return l.old() }
 
 // List is the functions that a pattern means, or all of them if it is empty. A
-// pattern with *, ? or [ is a glob, unless it is the whole name of a function;
-// any other is a part of a name, of which the case of letters counts only if one
-// is upper case, as in Search. It is held against every name of a function,
-// demangled and as it stands in the table. The functions come in the order of
-// their names, an exact name first, and of the versions of one the default
-// first. An error, of a bad glob, is one sentence.
-func (f *File) List(pattern string) ([]Listed, error) {
-	p, err := newPattern(pattern)
-	if err != nil {
-		return nil, err
-	}
+// pattern that is a Glob, with *, ? or [, is one unless it is the whole name of a
+// function; any other is a part of a name, of which the case of letters counts
+// only if one is upper case, as in Search. It is held against every name of a
+// function, demangled and as it stands in the table. The functions come in the
+// order of their names, an exact name first, and of the versions of one the
+// default first.
+func (f *File) List(pattern string) []Listed {
+	p := newPattern(pattern)
 	var found []ranked
 	exact := false
 	for es := range f.byFunction(p.spelled) {
@@ -64,7 +61,7 @@ func (f *File) List(pattern string) ([]Listed, error) {
 	for i := range found {
 		list[i] = found[i].Listed
 	}
-	return list, nil
+	return list
 }
 
 // ranked is a function on its way into a list.
@@ -94,13 +91,17 @@ type pattern struct {
 	spelled []string               // what every mangled form that matches holds
 }
 
-func newPattern(text string) (p pattern, err error) {
-	p.text, p.lower = text, lowerASCII(text) == text
+func newPattern(text string) pattern {
+	p := pattern{text: text, lower: lowerASCII(text) == text}
 	if at := strings.IndexAny(text, globSigns); at >= 0 {
+		var err error
+		if p.glob, err = Glob(text); err != nil {
+			p.glob = nil // operator[
+			return p
+		}
 		p.spelled = scopes(text[:at])
-		p.glob, err = Glob(text)
 	}
-	return p, err
+	return p
 }
 
 // match looks at all names of a function; es are those that read differently.

@@ -62,10 +62,7 @@ func TestGlob(t *testing.T) {
 
 func listed(t *testing.T, f *File, pattern string) string {
 	t.Helper()
-	list, err := f.List(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := f.List(pattern)
 	var names []string
 	for i := range list {
 		names = append(names, list[i].Versioned())
@@ -95,14 +92,13 @@ func TestList(t *testing.T) {
 		"no such":             "",
 		"__malloc_hoo[a-z]":   "__malloc_hook",
 		"MALLINFO":            "",
+		"*(*T*":               "main.(*T).Method",
+		"shop::operator[":     "",
 		"shop::price(char c*": "shop::price(char const*)",
 	} {
 		if got := listed(t, f, pattern); got != want {
 			t.Errorf("%q: %s\nwant %s", pattern, got, want)
 		}
-	}
-	if _, err := f.List("a[b"); err == nil {
-		t.Error("half a set is a pattern")
 	}
 }
 
@@ -112,11 +108,10 @@ func TestListVersions(t *testing.T) {
 	if got := listed(t, f, "a*"); got != "api@@V2 | api@V1" {
 		t.Error(got)
 	}
-	list, err := f.List("api@@V2")
-	if err != nil || len(list) != 1 || list[0].Old() {
-		t.Errorf("%v %v", list, err)
+	if list := f.List("api@@V2"); len(list) != 1 || list[0].Old() {
+		t.Errorf("%v", list)
 	}
-	if list, _ = f.List("api@V1"); len(list) != 1 || !list[0].Old() {
+	if list := f.List("api@V1"); len(list) != 1 || !list[0].Old() {
 		t.Errorf("%v", list)
 	}
 }

@@ -161,13 +161,9 @@ func filterObject(f probes.Filter) filter {
 func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 	fn := st.Function
 	p := probe{
-		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.String(), Aliases: []string{},
-		Path: st.File.Path, Address: fmt.Sprintf("%#x", uint64(fn.Addr)),
-		Points: []pt{{fmt.Sprintf("%#x", uint64(fn.Offset))}},
-		Kind:   st.Kind.String(), State: st.State.String(), Note: st.Note,
-	}
-	for _, a := range fn.Aliases {
-		p.Aliases = append(p.Aliases, a.Name)
+		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.String(), Aliases: aliases(fn),
+		Path: st.File.Path, Address: hex(fn.Addr), Points: []pt{{hex(fn.Offset)}},
+		Kind: st.Kind.String(), State: st.State.String(), Note: st.Note,
 	}
 	if !st.Stood() {
 		return p

@@ -1,0 +1,62 @@
+package export
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"uprobetop/probes"
+	"uprobetop/symbols"
+)
+
+// function is one line of a list. What the symbol table does not say is null.
+type function struct {
+	Schema  string   `json:"schema"`
+	Kind    string   `json:"kind"`
+	Name    string   `json:"name"`
+	Symbol  string   `json:"symbol"`
+	Aliases []string `json:"aliases"`
+	Path    string   `json:"path"`
+	BuildID string   `json:"build_id"`
+	Address string   `json:"address"`
+	Size    *uint64  `json:"size"`
+	Points  []pt     `json:"points"`
+	Probe   string   `json:"probe"`
+	Reason  string   `json:"reason"`
+}
+
+// List writes what can be probed, one line a function: probe is ok, count where
+// calls cannot be timed, or no; reason says why not ok.
+func List(w io.Writer, all []probes.Listing) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for i := range all {
+		file := all[i].File
+		for j := range all[i].Functions {
+			fn := &all[i].Functions[j]
+			limit := all[i].Limits[fn.Function]
+			o := function{
+				Schema: Schema, Kind: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
+				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: []pt{{hex(fn.Offset)}},
+				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
+			}
+			if fn.Size > 0 {
+				o.Size = &fn.Size
+			}
+			if err := e.Encode(o); err != nil {
+				return fmt.Errorf("the list cannot be written: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func aliases(fn *symbols.Function) []string {
+	names := []string{}
+	for _, a := range fn.Aliases {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func hex[T ~uint64](n T) string { return fmt.Sprintf("%#x", uint64(n)) }

@@ -1,0 +1,39 @@
+package export
+
+import (
+	"bytes"
+	"testing"
+
+	"uprobetop/probes"
+	"uprobetop/symbols"
+)
+
+func TestList(t *testing.T) {
+	f := &symbols.File{Path: "/lib/libc.so.6", BuildID: "c0ffee"}
+	fns := []symbols.Function{
+		{
+			Symbol: symbols.Symbol{Name: "malloc", Version: "GLIBC_2.2.5", Default: true},
+			Addr:   0x9e260, Offset: 0x9d260, Size: 12, Aliases: []symbols.Symbol{{Name: "__libc_malloc"}},
+		},
+		{Symbol: symbols.Symbol{Name: "_Z3addii"}, Addr: 0x10, Offset: 0x20},
+	}
+	l := probes.Listing{
+		File:      f,
+		Functions: []symbols.Listed{{Function: &fns[0], Shown: "malloc"}, {Function: &fns[1], Shown: "add(int, int)"}},
+		Limits: map[*symbols.Function]probes.Limit{
+			&fns[1]: {Ability: probes.Counts, Finding: probes.Finding{Reason: "because", Way: "count"}},
+		},
+	}
+	var b bytes.Buffer
+	if err := List(&b, []probes.Listing{l}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"schema":"uprobetop/1","kind":"function","name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],` +
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"probe":"ok","reason":""}
+{"schema":"uprobetop/1","kind":"function","name":"add(int, int)","symbol":"_Z3addii","aliases":[],` +
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x10","size":null,"points":[{"offset":"0x20"}],"probe":"count","reason":"because; count"}
+`
+	if b.String() != want {
+		t.Errorf("got  %swant %s", b.String(), want)
+	}
+}

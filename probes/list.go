@@ -1,0 +1,119 @@
+package probes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"uprobetop/symbols"
+)
+
+// Ability is what can be measured of a function.
+type Ability uint8
+
+const (
+	Times  Ability = iota // hits and latency
+	Counts                // hits alone
+	Cannot                // nothing
+)
+
+func (a Ability) String() string { return [...]string{"ok", "count", "no"}[a] }
+
+// Able tells what can be measured of a function, and why not more. What a person
+// could say yes to counts as possible.
+func Able(f *symbols.File, fn *symbols.Function) (Ability, Finding) {
+	timed := Check(Request{Kind: Return, File: f, Function: fn}, Hazards{})
+	if timed.Verdict != Refuses {
+		return Times, Finding{}
+	}
+	if entry := Check(Request{Kind: Entry, File: f, Function: fn}, Hazards{}); entry.Verdict == Refuses {
+		return Cannot, entry
+	}
+	return Counts, timed
+}
+
+// Limit is what can be measured of a function that cannot be timed, and why.
+type Limit struct {
+	Ability
+	Finding
+}
+
+// Listing is what a pattern chooses of one file.
+type Listing struct {
+	File      *symbols.File
+	Functions []symbols.Listed
+	Limits    map[*symbols.Function]Limit // of the whole file; what is not in it can be timed
+}
+
+// Limited is how many functions of the file have this ability and no more.
+func (l *Listing) Limited(to Ability) int {
+	n := 0
+	for _, limit := range l.Limits {
+		if limit.Ability == to {
+			n++
+		}
+	}
+	return n
+}
+
+// List chooses functions of all files of the target, or of the one that the spec
+// names; see symbols.File.List for the pattern. Files that have none are left
+// out, and if all are, that is an error with the nearest names.
+func (t *Target) List(s Spec) ([]Listing, error) {
+	files := t.filesOf(s.Target)
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
+	}
+	var all []Listing
+	for _, f := range files {
+		found := f.List(s.Function)
+		if len(found) == 0 {
+			continue
+		}
+		l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}}
+		for i := range f.Functions {
+			if able, why := Able(f, &f.Functions[i]); able != Times {
+				l.Limits[&f.Functions[i]] = Limit{able, why}
+			}
+		}
+		all = append(all, l)
+	}
+	if len(all) == 0 {
+		return nil, notFound(t, files, cmp.Or(strings.Trim(s.Function, "*?:"), s.Function))
+	}
+	return all, nil
+}
+
+// filesOf is the files of the target, or those that a spec names.
+func (t *Target) filesOf(name string) []*symbols.File {
+	if name == "" {
+		return t.Files
+	}
+	return t.named(name)
+}
+
+// Complete is what the text of a spec can become: names of functions, each with
+// what stands before it in the text. Of many it is about limit.
+func (t *Target) Complete(text string, limit int) []string {
+	rest := text
+	for _, k := range []Kind{Entry, Return} {
+		if after, ok := strings.CutPrefix(rest, k.String()+":"); ok {
+			rest = after
+			break
+		}
+	}
+	file := ""
+	if i := singleColon(rest); i >= 0 {
+		file, rest = rest[:i], rest[i+1:]
+	}
+	before := strings.TrimSuffix(text, rest)
+	var all []string
+	for _, f := range t.filesOf(file) {
+		for _, name := range f.Complete(rest, max(1, limit-len(all))) {
+			all = append(all, before+name)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
