@@ -1,9 +1,12 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -69,3 +72,72 @@ var ProcessFilter = sync.OnceValue(func() bool {
 	runtime.KeepAlive(&offset)
 	return errno == unix.EINVAL // EBADF: it went on to look at the path, which is no file
 })
+
+// HaveRingBuffer tells whether the kernel has BPF ring buffers (Linux 5.8).
+// An error of this and of the following is as that of HaveUprobeMulti.
+func HaveRingBuffer() error { return features.HaveMapType(ebpf.RingBuf) }
+
+// HaveTaskStorage tells whether a probe can keep something with a thread (Linux
+// 5.11; in programs of this type a little later).
+func HaveTaskStorage() error {
+	if err := features.HaveMapType(ebpf.TaskStorage); err != nil {
+		return err
+	}
+	return features.HaveProgramHelper(ebpf.Kprobe, asm.FnTaskStorageGet)
+}
+
+// HaveLoop tells whether programs can call bpf_loop (Linux 5.17).
+func HaveLoop() error { return features.HaveProgramHelper(ebpf.Syscall, asm.FnLoop) }
+
+// HaveCookie tells whether one program can serve many probes (Linux 5.15).
+func HaveCookie() error { return features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie) }
+
+// HaveHooks tells whether programs can be attached to the end of threads, by BTF
+// (Linux 5.5).
+func HaveHooks() error {
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type:         ebpf.Tracing,
+		AttachType:   ebpf.AttachTraceRawTp,
+		AttachTo:     "sched_process_exit",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+		License:      "GPL",
+	})
+	if err != nil {
+		return err
+	}
+	return prog.Close()
+}
+
+// UprobePMU is the directory in which the kernel describes uprobes as perf events
+// (Linux 4.17, commit 33ea4b24277b).
+const UprobePMU = "/sys/bus/event_source/devices/uprobe"
+
+// HavePerfEvent tells whether a perf event can be opened on a function of this
+// process itself: on the instruction at the offset in the file of a path. It is
+// closed before it has counted anything.
+func HavePerfEvent(path string, offset uint64) error {
+	text, err := os.ReadFile(UprobePMU + "/type")
+	if errors.Is(err, os.ErrNotExist) {
+		return ebpf.ErrNotSupported
+	} else if err != nil {
+		return err
+	}
+	typ, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
+	if err != nil {
+		return fmt.Errorf("the kernel's number for uprobes is not understood: %w", err)
+	}
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	attr := unix.PerfEventAttr{
+		Type: uint32(typ), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitDisabled,
+		Ext1: uint64(uintptr(unsafe.Pointer(name))), Ext2: offset, // uprobe_path, probe_offset
+	}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	runtime.KeepAlive(name)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}

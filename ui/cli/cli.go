@@ -132,7 +132,7 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 	})
 	t.register(root)
 	root.Flags().BoolVarP(&latency, "latency", "r", false, "time the functions, too: entry and return probes")
-	root.AddCommand(newStat(s), newList(s), newDemo(s))
+	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s))
 	return root
 }
 
