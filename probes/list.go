@@ -61,9 +61,11 @@ func (l *Listing) Limited(to Ability) int {
 // names; see symbols.File.List for the pattern. Files that have none are left
 // out, and if all are, that is an error with the nearest names.
 func (t *Target) List(s Spec) ([]Listing, error) {
-	files := t.filesOf(s.Target)
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
+	files := t.Files
+	if s.Target != "" {
+		if files = t.named(s.Target); len(files) == 0 {
+			return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
+		}
 	}
 	var all []Listing
 	for _, f := range files {
@@ -85,14 +87,6 @@ func (t *Target) List(s Spec) ([]Listing, error) {
 	return all, nil
 }
 
-// filesOf is the files of the target, or those that a spec names.
-func (t *Target) filesOf(name string) []*symbols.File {
-	if name == "" {
-		return t.Files
-	}
-	return t.named(name)
-}
-
 // Complete is what the text of a spec can become: names of functions, each with
 // what stands before it in the text. Of many it is about limit.
 func (t *Target) Complete(text string, limit int) []string {
@@ -103,13 +97,15 @@ func (t *Target) Complete(text string, limit int) []string {
 			break
 		}
 	}
-	file := ""
+	files := t.Files
 	if i := singleColon(rest); i >= 0 {
-		file, rest = rest[:i], rest[i+1:]
+		if named := t.named(rest[:i]); len(named) > 0 { // else it may be half of a ::
+			files, rest = named, rest[i+1:]
+		}
 	}
 	before := strings.TrimSuffix(text, rest)
 	var all []string
-	for _, f := range t.filesOf(file) {
+	for _, f := range files {
 		for _, name := range f.Complete(rest, max(1, limit-len(all))) {
 			all = append(all, before+name)
 		}

@@ -126,13 +126,13 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 		},
 	}
 	root.SetVersionTemplate("uprobetop {{.Version}}\n")
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage("%s: see uprobetop --help", err)
 	})
 	t.register(root)
 	root.Flags().BoolVarP(&latency, "latency", "r", false, "time the functions, too: entry and return probes")
 	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s))
+	complete(root)
 	return root
 }
 

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"github.com/spf13/cobra"
+
+	"uprobetop/probes"
+	"uprobetop/symbols"
+)
+
+// offered is about how many names a shell is given: more than that nobody reads.
+const offered = 300
+
+// flagValues completes the values of flags, wherever there is such a flag.
+var flagValues = map[string]cobra.CompletionFunc{
+	"output":     cobra.FixedCompletions([]cobra.Completion{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+	"pid":        completePID,
+	"duration":   cobra.NoFileCompletions,
+	"interval":   cobra.NoFileCompletions,
+	"max-probes": cobra.NoFileCompletions,
+}
+
+// complete makes the shell complete flag values of all commands, and the arguments
+// of those that take a target.
+func complete(root *cobra.Command) {
+	for _, cmd := range append(root.Commands(), root) {
+		if cmd.Flags().Lookup("pid") != nil {
+			cmd.ValidArgsFunction = completeArgs
+		}
+		for flag, values := range flagValues {
+			if cmd.Flags().Lookup(flag) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(flag, values) // fails for a flag that is not there
+			}
+		}
+	}
+}
+
+// completeArgs offers targets, and then the functions of the one that is named. Of
+// a target that cannot be opened it offers nothing: the command itself will say why.
+func completeArgs(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch {
+	case slices.Contains(os.Args[:len(os.Args)-1], "--"): // cobra parses with a -- of its own
+		return nil, cobra.ShellCompDirectiveDefault
+	case len(args) == 0 && !cmd.Flags().Changed("pid"):
+		return completeProgram(text), cobra.ShellCompDirectiveDefault
+	}
+	target, err := completionTarget(cmd, args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer target.Close()
+	var names []string
+	if len(args) == 0 {
+		for _, f := range target.Files {
+			if name := filepath.Base(f.Path); strings.HasPrefix(name, text) && symbols.Printable(name) == name {
+				names = append(names, name)
+			}
+		}
+	}
+	names = append(names, target.Complete(text, offered)...)
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completionTarget opens what the command line names so far.
+func completionTarget(cmd *cobra.Command, args []string) (*probes.Target, error) {
+	var f targetFlags
+	f.given = cmd.Flags().Changed
+	f.pid, _ = cmd.Flags().GetInt("pid") // the flag is there, or this would not complete
+	target, _, err := f.open(args[:min(1, len(args))], nil)
+	return target, err
+}
+
+// completeProgram offers the programs in PATH.
+func completeProgram(begin string) (names []string) {
+	if begin == "" || strings.Contains(begin, "/") {
+		return nil
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		files, _ := os.ReadDir(dir) // one that is not there has none
+		for _, f := range files {
+			if name := f.Name(); strings.HasPrefix(name, begin) && symbols.Printable(name) == name && executable(filepath.Join(dir, name)) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func executable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
+
+// completePID offers the processes, without the kernel's own threads.
+func completePID(_ *cobra.Command, _ []string, begin string) (pids []cobra.Completion, _ cobra.ShellCompDirective) {
+	all, _ := procfs.AllProcs()
+	for _, p := range all {
+		pid := strconv.Itoa(p.PID)
+		if !strings.HasPrefix(pid, begin) || p.PID == os.Getpid() {
+			continue
+		}
+		words, err := p.CmdLine()
+		if err != nil || len(words) == 0 {
+			continue
+		}
+		if comm, err := p.Comm(); err == nil {
+			pids = append(pids, cobra.CompletionWithDesc(pid, symbols.Printable(comm)))
+		}
+	}
+	return pids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
