@@ -61,8 +61,7 @@ func Run(args []string, s Streams) int {
 	// A reader that goes away ends a write with an error, and so the command.
 	signal.Ignore(syscall.SIGPIPE)
 	var verbose bool
-	root := newRoot(s)
-	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "print the whole chain of causes of an error")
+	root := newRoot(s, &verbose)
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -100,7 +99,12 @@ func report(err error, verbose bool, w io.Writer) int {
 	return code
 }
 
-func newRoot(s Streams) *cobra.Command {
+//go:generate go run ./man ../../assets/man
+
+// Command is the command line as a tree, for its manual pages.
+func Command() *cobra.Command { return newRoot(Streams{}, new(bool)) }
+
+func newRoot(s Streams, verbose *bool) *cobra.Command {
 	var t targetFlags
 	var latency bool
 	root := &cobra.Command{
@@ -129,6 +133,7 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage("%s: see uprobetop --help", err)
 	})
+	root.PersistentFlags().BoolVarP(verbose, "verbose", "v", false, "print the whole chain of causes of an error")
 	t.register(root)
 	root.Flags().BoolVarP(&latency, "latency", "r", false, "time the functions, too: entry and return probes")
 	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s))
