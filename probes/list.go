@@ -44,6 +44,7 @@ type Listing struct {
 	File      *symbols.File
 	Functions []symbols.Listed
 	Limits    map[*symbols.Function]Limit // of the whole file; what is not in it can be timed
+	Asks      string                      // why a person is asked before anything of it is timed; or empty
 }
 
 // Limited is how many functions of the file have this ability and no more.
@@ -73,18 +74,32 @@ func (t *Target) List(s Spec) ([]Listing, error) {
 		if len(found) == 0 {
 			continue
 		}
-		l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}}
-		for i := range f.Functions {
-			if able, why := Able(f, &f.Functions[i]); able != Times {
-				l.Limits[&f.Functions[i]] = Limit{able, why}
-			}
-		}
-		all = append(all, l)
+		all = append(all, t.listing(f, found))
 	}
 	if len(all) == 0 {
 		return nil, notFound(t, files, cmp.Or(strings.Trim(s.Function, "*?:"), s.Function))
 	}
 	return all, nil
+}
+
+// listing adds to the functions of a file what can be measured of it.
+func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
+	l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}}
+	var any *symbols.Function // that can be timed: what asks is of the whole file
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		if able, why := Able(f, fn); able != Times {
+			l.Limits[fn] = Limit{able, why}
+		} else if any == nil {
+			any = fn
+		}
+	}
+	if any != nil {
+		if finding := Check(Request{Kind: Return, File: f, Function: any}, t.Hazards()); finding.Verdict == Asks {
+			l.Asks = finding.Reason
+		}
+	}
+	return l
 }
 
 // Complete is what the text of a spec can become: names of functions, each with

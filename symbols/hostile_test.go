@@ -39,6 +39,20 @@ func survive(t testing.TB, b []byte) (*File, error) {
 	}
 	Search([]*File{f}, "a b", 10)
 	f.Nearest("stedy", 3)
+	for _, pattern := range []string{"", "t*d?", "a::*", "api@", "[^x]*"} {
+		for _, l := range f.List(pattern) {
+			if s := l.Versioned() + strings.Join(l.Other, ""); s != Printable(s) {
+				t.Errorf("%q is not fit for a terminal", s)
+			}
+		}
+	}
+	for _, begin := range []string{"", "s", "a::b"} {
+		for _, s := range f.Complete(begin, 3) {
+			if s != Printable(s) || !strings.HasPrefix(s, begin) {
+				t.Errorf("%q is offered for %q", s, begin)
+			}
+		}
+	}
 	return f, nil
 }
 

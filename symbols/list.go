@@ -130,7 +130,7 @@ func (p *pattern) match(fn *Function, es []entry) (fits, exact bool) {
 	}
 	for s := range fn.symbols() {
 		try(s.Name, s.Name)
-		if s.Version != "" {
+		if s.Version != "" && strings.Contains(p.text, "@") {
 			full := s.String()
 			try(full, full)
 		}

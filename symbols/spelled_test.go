@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The identifier by which a demangled name is looked up stands in its mangled
+// The identifiers by which a demangled name is looked up stand in its mangled
 // form, for every name of whatever large programs are here.
 func TestSpelled(t *testing.T) {
 	for name, want := range map[string]string{
@@ -35,8 +35,12 @@ func TestSpelled(t *testing.T) {
 		}
 		for i := range f.Functions {
 			s := f.Functions[i].Symbol
-			if id := spelled(s.demangled()); mangled(s.Name) && id != "" && !strings.Contains(s.Name, id) {
-				t.Errorf("%s: %q does not hold %q of %q", path, s.Name, id, s.demangled())
+			shown := s.demangled()
+			if id := spelled(shown); mangled(s.Name) && id != "" && !strings.Contains(s.Name, id) {
+				t.Errorf("%s: %q does not hold %q of %q", path, s.Name, id, shown)
+			}
+			if ids := scopes(shown); mangled(s.Name) && !holds(s.Name, ids) {
+				t.Errorf("%s: %q does not hold all of %q of %q", path, s.Name, ids, shown)
 			}
 		}
 		f.Close()

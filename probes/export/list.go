@@ -23,10 +23,12 @@ type function struct {
 	Points  []pt     `json:"points"`
 	Probe   string   `json:"probe"`
 	Reason  string   `json:"reason"`
+	Asks    string   `json:"asks"`
 }
 
 // List writes what can be probed, one line a function: probe is ok, count where
-// calls cannot be timed, or no; reason says why not ok.
+// calls cannot be timed, or no; reason says why not ok, and asks what a person has to
+// say yes to before it is timed.
 func List(w io.Writer, all []probes.Listing) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -39,6 +41,9 @@ func List(w io.Writer, all []probes.Listing) error {
 				Schema: Schema, Kind: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
 				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: []pt{{hex(fn.Offset)}},
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
+			}
+			if limit.Ability == probes.Times {
+				o.Asks = all[i].Asks
 			}
 			if fn.Size > 0 {
 				o.Size = &fn.Size

@@ -19,6 +19,7 @@ func TestList(t *testing.T) {
 	}
 	l := probes.Listing{
 		File:      f,
+		Asks:      "it may break",
 		Functions: []symbols.Listed{{Function: &fns[0], Shown: "malloc"}, {Function: &fns[1], Shown: "add(int, int)"}},
 		Limits: map[*symbols.Function]probes.Limit{
 			&fns[1]: {Ability: probes.Counts, Finding: probes.Finding{Reason: "because", Way: "count"}},
@@ -29,9 +30,9 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"schema":"uprobetop/1","kind":"function","name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],` +
-		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"probe":"ok","reason":""}
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"probe":"ok","reason":"","asks":"it may break"}
 {"schema":"uprobetop/1","kind":"function","name":"add(int, int)","symbol":"_Z3addii","aliases":[],` +
-		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x10","size":null,"points":[{"offset":"0x20"}],"probe":"count","reason":"because; count"}
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x10","size":null,"points":[{"offset":"0x20"}],"probe":"count","reason":"because; count","asks":""}
 `
 	if b.String() != want {
 		t.Errorf("got  %swant %s", b.String(), want)

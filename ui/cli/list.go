@@ -102,7 +102,11 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s\n\n", headline(l))
+		fmt.Fprintln(w, headline(l))
+		if l.Asks != "" {
+			fmt.Fprintln(w, "-r asks first: "+l.Asks)
+		}
+		fmt.Fprintln(w)
 		var address symbols.Addr
 		var size uint64
 		for _, fn := range l.Functions {
