@@ -25,20 +25,41 @@ func (f *File) Complete(prefix string, limit int) []string {
 	return slices.Sorted(maps.Keys(c.seen))
 }
 
-// spelledAsIs says whether the begin of a last part stands in every mangled name
-// of it. Operators, and what has an abbreviation, do not.
-func spelledAsIs(begin string) bool {
-	for i := range len(begin) {
-		if !identifier(begin[i]) {
-			return false
+// written is how the demangled form of a raw name begins, as far as that can be
+// read from it as it stands: v8::Isolate::New of _ZN2v87Isolate3NewEv, add of
+// _Z3addii. It is empty where that begins with a sign.
+func written(raw string) string {
+	rest, nested := strings.CutPrefix(raw, "_ZN")
+	if nested {
+		rest = strings.TrimLeft(rest, "KV") // const, volatile
+	} else {
+		rest = strings.TrimPrefix(rest, "_Z")
+	}
+	var path []byte
+	if after, ok := strings.CutPrefix(rest, "St"); ok {
+		path, rest = []byte("std"), after
+	}
+	for {
+		n, digits := 0, 0
+		for digits < min(len(rest), 5) && digit(rest[digits]) {
+			n = n*10 + int(rest[digits]-'0')
+			digits++
+		}
+		if n == 0 || digits+n > len(rest) {
+			return string(path)
+		}
+		id := rest[digits : digits+n]
+		rest = rest[digits+n:]
+		if strings.HasPrefix(id, "_GLOBAL_") || strings.ContainsAny(id, "$.") {
+			return string(path)
+		}
+		if path != nil {
+			path = append(path, "::"...)
+		}
+		if path = append(path, id...); !nested {
+			return string(path) // what follows is parameters
 		}
 	}
-	for name := range abbreviated {
-		if strings.HasPrefix(name, begin) {
-			return false
-		}
-	}
-	return !strings.HasPrefix("operator", begin) && !strings.HasPrefix(begin, "operator")
 }
 
 // completion collects names that begin with a prefix.
@@ -51,11 +72,7 @@ type completion struct {
 }
 
 func newCompletion(prefix string, limit int) *completion {
-	c := &completion{prefix: prefix, spelled: scopes(prefix), limit: limit, seen: map[string]bool{}}
-	if last := prefix[1+strings.LastIndexByte(prefix, ':'):]; spelledAsIs(last) {
-		c.spelled = append(c.spelled, last)
-	}
-	return c
+	return &completion{prefix: prefix, spelled: scopes(prefix), limit: limit, seen: map[string]bool{}}
 }
 
 func (c *completion) full() bool { return len(c.seen) >= c.limit && len(c.common) <= len(c.prefix) }
@@ -63,7 +80,8 @@ func (c *completion) full() bool { return len(c.seen) >= c.limit && len(c.common
 func (c *completion) add(raw string) {
 	name := raw
 	if mangled(raw) && !mangled(c.prefix) {
-		if !holds(raw, c.spelled) {
+		begin := written(raw)
+		if !strings.HasPrefix(begin, c.prefix) && !strings.HasPrefix(c.prefix, begin) || !holds(raw, c.spelled) {
 			return
 		}
 		name = demangled(raw, demangle.NoParams)
