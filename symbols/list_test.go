@@ -104,6 +104,13 @@ func TestList(t *testing.T) {
 
 // The default version stands before the old ones, whatever their addresses.
 func TestListVersions(t *testing.T) {
+	made := named("api", "api", "api")
+	made.Functions[0].Version = "V9"
+	made.Functions[1].Version, made.Functions[1].Default = "V2", true
+	made.Functions[2].Version = "V1"
+	if got := listed(t, made, "api"); got != "api@@V2 | api@V9 | api@V1" {
+		t.Error(got)
+	}
 	f := mustOpen(t, prebuilt(t))
 	if got := listed(t, f, "a*"); got != "api@@V2 | api@V1" {
 		t.Error(got)
@@ -126,7 +133,7 @@ func forLarge(t *testing.T, test func(t *testing.T, f *File)) {
 }
 
 func TestComplete(t *testing.T) {
-	f := named("malloc", "mallinfo", "free", "_ZN4shop5priceEi", "_ZN4shop5priceEPKc", "_ZN4shop3payEv", "mal\x1bloc", "_Zx")
+	f := named("malloc", "mallinfo", "free", "_ZN4shop5priceEi", "_ZN4shop5priceEPKc", "_ZN4shop3payEv", "mal\x1bloc", "_Zx", "_Z4work3Job")
 	for prefix, want := range map[string]string{
 		"mal":              "mallinfo malloc",
 		"shop::p":          "shop::pay shop::price",
@@ -134,6 +141,7 @@ func TestComplete(t *testing.T) {
 		"s":                "shop::pay shop::price",
 		"_ZN4shop3":        "_ZN4shop3payEv",
 		"_Zx":              "_Zx",
+		"work(J":           "work(Job)",
 		"x":                "",
 		"shop::nothing":    "",
 		"no::such::method": "",
