@@ -135,10 +135,18 @@ func TestDiagnoseMissing(t *testing.T) {
 	}
 }
 
-// Here probes can be placed, and nothing of the trial remains.
-func TestDiagnoseHere(t *testing.T) {
-	bpftest.Require(t, Supported())
+// What is said of this kernel is so: where probes can be placed, one was; where
+// they cannot, the verdict says what is needed.
+func TestKernelDiagnose(t *testing.T) {
+	err := Supported()
 	d := Diagnose()
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		if d.Ready || !strings.Contains(d.Verdict, "uprobe_multi (tried, the kernel has none): boot Linux 6.6 or newer") {
+			t.Errorf("%v: %s", d.Ready, d.Verdict)
+		}
+		return
+	}
+	bpftest.Require(t, err)
 	if !d.Ready {
 		t.Errorf("%s", d.Verdict)
 	}
