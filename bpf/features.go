@@ -34,10 +34,10 @@ func HaveUprobeMulti() error { return features.HaveBPFLinkUprobeMulti() }
 // (Linux 4.17, and 5.15 for the cookie). An error is ebpf.ErrNotSupported, or says
 // why it could not be tried.
 func HavePerfUprobes() error {
-	if _, err := os.Stat("/sys/bus/event_source/devices/uprobe/type"); err != nil {
+	if _, err := os.Stat(UprobePMU + "/type"); err != nil {
 		return fmt.Errorf("perf events for uprobes: %w", ebpf.ErrNotSupported)
 	}
-	return features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie)
+	return HaveCookie()
 }
 
 // ProcessFilter tells whether the process filter of a uprobe_multi link means a

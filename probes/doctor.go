@@ -53,7 +53,7 @@ type check struct {
 }
 
 // checks are in the order in which a person repairs: the first that is needed and
-// missing is the verdict.
+// missing is the verdict, and the last is the proof.
 var checks = []check{
 	{"user", false, "root has all the rights that follow", "", user},
 	{"user namespace", true, "only rights of the host count for BPF", "run uprobetop on the host, outside the container", namespace("user", 0xEFFFFFFD)},
@@ -72,9 +72,9 @@ var checks = []check{
 	{"attach cookie", true, "one program for all probes", "boot Linux 5.15 or newer", trying(bpf.HaveCookie)},
 	{"bpf_loop", true, "sending the numbers in pieces", "boot Linux 5.17 or newer", trying(bpf.HaveLoop)},
 	{"tracing hooks", true, "seeing threads and programs end", "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y", trying(bpf.HaveHooks)},
-	{"uprobe_multi", true, "thousands of probes in one call", "boot Linux 6.6 or newer", trying(bpf.HaveUprobeMulti)},
+	{"uprobe_multi", false, "thousands of probes in one call", "boot Linux 6.6 or newer", trying(bpf.HaveUprobeMulti)},
 	{"process filter", false, "with -p the others run without breakpoints; before 6.10 they meet them and are not counted", "boot Linux 6.10 or newer", processFilter},
-	{"perf_event", false, "probes on kernels before 6.6", "boot Linux 4.17 or newer", trying(tryPerfEvent)},
+	{"perf_event", false, "one probe a call, for kernels before 6.6", "boot Linux 4.17 or newer", trying(tryPerfEvent)},
 	{"ref_ctr_offset", false, "switching on USDT probes that wait behind a semaphore", "boot Linux 4.20 or newer", file(bpf.UprobePMU + "/format/ref_ctr_offset")},
 	{"cgroup v2", false, "narrowing to a cgroup", "mount -t cgroup2 none /sys/fs/cgroup", cgroup2},
 	{"perf_event_paranoid", false, "what users without CAP_PERFMON may see by perf events", "", value("/proc/sys/kernel/perf_event_paranoid")},
@@ -92,7 +92,7 @@ type senses struct {
 	inode func(path string) (uint64, error)
 	try   func(what func() error) error
 	limit func(resource int) (unix.Rlimit, error)
-	probe func() error
+	probe func() (Method, error)
 }
 
 var here = senses{
@@ -114,7 +114,7 @@ var here = senses{
 }
 
 func diagnose(s *senses) Diagnosis {
-	d := Diagnosis{Ready: true, Verdict: "ready: probes can be placed here by uprobe_multi"}
+	d := Diagnosis{Ready: true}
 	for _, c := range checks {
 		e := Examined{Name: c.name, Means: c.means}
 		e.Status, e.Found = c.look(s)
@@ -128,6 +128,9 @@ func diagnose(s *senses) Diagnosis {
 			}
 		}
 		d.Checks = append(d.Checks, e)
+	}
+	if d.Ready { // the last check has tried it
+		d.Verdict = "ready: a probe was placed " + d.Checks[len(d.Checks)-1].Found
 	}
 	return d
 }
@@ -310,8 +313,9 @@ func bound(n uint64) string {
 }
 
 func trial(s *senses) (Status, string) {
-	if err := s.probe(); err != nil {
+	method, err := s.probe()
+	if err != nil {
 		return Missing, err.Error()
 	}
-	return OK, "every call was counted"
+	return OK, fmt.Sprintf("by %s, and every call was counted", method)
 }

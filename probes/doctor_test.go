@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 )
 
@@ -45,7 +46,7 @@ func healthy() senses {
 		},
 		try:   func(func() error) error { return nil },
 		limit: func(int) (unix.Rlimit, error) { return unix.Rlimit{Cur: 1024}, nil },
-		probe: func() error { return nil },
+		probe: func() (Method, error) { return UprobeMulti, nil },
 	}
 }
 
@@ -63,7 +64,7 @@ func find(t *testing.T, d Diagnosis, name string) Examined {
 func TestDiagnoseHealthy(t *testing.T) {
 	s := healthy()
 	d := diagnose(&s)
-	if !d.Ready || d.Verdict != "ready: probes can be placed here by uprobe_multi" || len(d.Checks) != len(checks) {
+	if !d.Ready || d.Verdict != "ready: a probe was placed by uprobe_multi, and every call was counted" || len(d.Checks) != len(checks) {
 		t.Errorf("%+v", d)
 	}
 	for _, e := range d.Checks {
@@ -120,7 +121,7 @@ func TestDiagnoseMissing(t *testing.T) {
 		{"locked memory", func(s *senses) {
 			s.limit = func(int) (unix.Rlimit, error) { return unix.Rlimit{Cur: unix.RLIM_INFINITY}, nil }
 		}, OK, "no limit", ""},
-		{"a probe on uprobetop", func(s *senses) { s.probe = func() error { return errors.New("it rains: wait") } }, Missing, "it rains", "not ready: it rains: wait"},
+		{"a probe on uprobetop", func(s *senses) { s.probe = func() (Method, error) { return "", errors.New("it rains: wait") } }, Missing, "it rains", "not ready: it rains: wait"},
 	} {
 		s := healthy()
 		c.with(&s)
@@ -140,13 +141,11 @@ func TestDiagnoseMissing(t *testing.T) {
 func TestKernelDiagnose(t *testing.T) {
 	err := Supported()
 	d := Diagnose()
-	if errors.Is(err, ebpf.ErrNotSupported) {
-		if d.Ready || !strings.Contains(d.Verdict, "uprobe_multi (tried, the kernel has none): boot Linux 6.6 or newer") {
-			t.Errorf("%v: %s", d.Ready, d.Verdict)
-		}
-		return
-	}
 	bpftest.Require(t, err)
+	multi := find(t, d, "uprobe_multi")
+	if errors.Is(bpf.HaveUprobeMulti(), ebpf.ErrNotSupported) != (multi.Status == Missing && multi.Remedy == "boot Linux 6.6 or newer") {
+		t.Errorf("%+v", multi)
+	}
 	if !d.Ready {
 		t.Errorf("%s", d.Verdict)
 	}

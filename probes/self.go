@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 
 	"uprobetop/bpf"
 	"uprobetop/symbols"
@@ -53,33 +51,32 @@ func tryPerfEvent() error {
 	return bpf.HavePerfEvent(selfPath, at)
 }
 
-// probeSelf goes the whole road once: a probe on a function of this process, in
-// no other, and some calls, all of which have to be counted.
-func probeSelf() error {
-	if err := Supported(); err != nil {
-		return err
-	}
+// probeSelf goes the whole road once: a probe on a function of this process, and
+// some calls, all of which have to be counted. It tells by which method.
+func probeSelf() (Method, error) {
 	at, err := selfOffset()
 	if err != nil {
-		return err
+		return "", err
 	}
 	f, err := symbols.Open(selfPath)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Close()
-	// Where the filter of a link means one thread, it is to be this one.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	me := os.Getpid()
-	if !bpf.ProcessFilter() {
-		me = unix.Gettid()
+	config := Config{MaxProbes: 1, MaxTimed: 1}
+	if initialPIDNamespace() { // or else whoever runs this file
+		config.Filter.PIDs = []int{os.Getpid()}
 	}
-	c, err := newCollector(Config{MaxProbes: 1, MaxTimed: 1}, bpf.UprobeMulti, multi{pid: me})
+	c, err := New(config)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer c.Close()
+	return c.objs.Options.Method, c.counts(f, at)
+}
+
+// counts probes touched, calls it, and wants every call counted.
+func (c *Collector) counts(f *symbols.File, at uint64) error {
 	fn := &symbols.Function{Symbol: symbols.Symbol{Name: "touched"}, Offset: symbols.Offset(at)}
 	if err := c.Place(context.Background(), Request{Kind: Entry, File: f, Function: fn}); err != nil {
 		return err

@@ -82,5 +82,3 @@ func callObject(c *probes.Call, name string) call {
 	o.Switch, o.Faults = &switches{t.Voluntary, t.Involuntary}, &faults{t.MinorFaults, t.MajorFaults}
 	return o
 }
-
-func hex(v uint64) string { return fmt.Sprintf("%#x", v) }

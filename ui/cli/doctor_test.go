@@ -17,7 +17,7 @@ type doctorObject struct {
 func TestDoctor(t *testing.T) {
 	requireBPF(t)
 	r := run(t, "doctor")
-	if r.status != 0 || !strings.HasPrefix(r.out, "ready: probes can be placed here by uprobe_multi\n") || r.errors != "" {
+	if r.status != 0 || !strings.HasPrefix(r.out, "ready: a probe was placed by uprobe_multi, and every call was counted\n") || r.errors != "" {
 		t.Errorf("%+v", r)
 	}
 	var o doctorObject

@@ -70,8 +70,8 @@ func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spe
 	return target, specs, nil
 }
 
-// attachMethods are the words of --attach.
-var attachMethods = map[string]probes.Method{"auto": "", "multi": probes.UprobeMulti, "perf": probes.PerfEvent}
+// attachMethods are the words of --attach; empty where there is no such flag.
+var attachMethods = map[string]probes.Method{"": "", "auto": "", "multi": probes.UprobeMulti, "perf": probes.PerfEvent}
 
 func known(attach string) bool {
 	_, ok := attachMethods[attach]
