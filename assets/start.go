@@ -18,7 +18,7 @@ import (
 // goroutine.
 type DemoProcess struct {
 	cmd    *exec.Cmd
-	stdin  *os.File // its end of file ends the program
+	stdin  *os.File // a byte changes the scene, its end of file ends the program
 	output bytes.Buffer
 	done   chan struct{}
 	status error // of Wait, set before done is closed

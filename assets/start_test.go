@@ -256,3 +256,42 @@ func TestRunsFromAnUnlinkedFile(t *testing.T) {
 		t.Errorf("it printed %q, %v", out, err)
 	}
 }
+
+// What the scenes do is tested where it can be seen: in ui/cli.
+func TestSetScene(t *testing.T) {
+	demo := start(t, t.Context())
+	for _, i := range []int{-1, len(DemoScenes)} {
+		if err := demo.SetScene(i); err == nil {
+			t.Errorf("scene %d is taken", i)
+		}
+	}
+	for i := range DemoScenes {
+		if err := demo.SetScene(i); err != nil {
+			t.Errorf("scene %d: %v", i, err)
+		}
+	}
+	if _, err := demo.stdin.WriteString("x5\x00"); err != nil { // no scenes
+		t.Error(err)
+	}
+	if err := syscall.Kill(demo.PID(), 0); err != nil {
+		t.Errorf("it has ended: %v", err)
+	}
+	demo.stdin.Close()
+	waitDone(t, demo)
+	if err := demo.Stop(); err != nil {
+		t.Errorf("at the end of its input: %v", err)
+	}
+	if err := demo.SetScene(0); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("SetScene says %v of a program that has ended", err)
+	}
+}
+
+// A run that is there to be counted has no weather.
+func TestCallsHaveNoScenes(t *testing.T) {
+	calm := start(t, t.Context(), "--calls", "2000")
+	storm := start(t, t.Context(), "--calls", "2000")
+	_ = storm.SetScene(1) // it may have ended already
+	if a, b := calm.Output(), storm.Output(); a != b {
+		t.Errorf("one run said\n%s\nanother\n%s", a, b)
+	}
+}

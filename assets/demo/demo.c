@@ -4,7 +4,8 @@
 //
 //   demo                 four workers serve paced requests until a signal, or the end of the parent
 //   demo --until-eof     and also until standard input is closed; started by a program, which sees
-//                        that all workers run when every other inherited descriptor is closed
+//                        that all workers run when every other inherited descriptor is closed.
+//                        A digit on standard input changes the scene, see below
 //   demo --calls N       serve N requests without pacing or waiting, print "name calls" a function, exit
 //
 // It never prints anything else. All choices come from seeded generators and from a schedule of
@@ -58,6 +59,7 @@ struct worker {
     unsigned long time;     // scheduled time of this request since the start, in ns
     unsigned long requests; // still to serve; used with --calls only
     unsigned number;
+    long tid;
     char stack[STACK_BYTES] __attribute__((aligned(16)));
 };
 
@@ -65,6 +67,18 @@ static struct worker workers[WORKERS];
 static unsigned shards[SHARDS]; // 0 free, 1 held, 2 held and waited for
 static unsigned running = WORKERS;
 static int paced = 1;
+
+// The weather that the server has to live with. It changes while paced requests are served, by a
+// digit on standard input; assets.DemoScenes says what of it is to be seen.
+enum scene { CALM, LOCK_STORM, SLOW_DISK, CPU_HOG, HANG, SCENES };
+static unsigned scene = CALM;
+
+static inline unsigned scene_now(void) { return __atomic_load_n(&scene, __ATOMIC_RELAXED); }
+static inline int scene_is(enum scene s) { return scene_now() == s; }
+static inline void wait_while(enum scene s) {
+    while (scene_is(s))
+        futex_wait(&scene, s);
+}
 
 // --- chance and time --------------------------------------------------------------------------
 
@@ -110,6 +124,8 @@ static inline void work(struct worker *w, unsigned long ns) {
 PROBED void wait_disk(struct worker *w, unsigned long ns) {
     CALL(wait_disk);
     work(w, 500);
+    if (scene_is(SLOW_DISK))
+        ns *= 10;
     if (paced)
         sleep_for(ns);
 }
@@ -156,15 +172,17 @@ PROBED unsigned *lock_shard(unsigned long key) {
 PROBED void unlock_shard(unsigned *shard) {
     CALL(unlock_shard);
     if (__atomic_exchange_n(shard, 0, __ATOMIC_RELEASE) == 2)
-        futex_wake(shard);
+        futex_wake(shard, 1);
 }
 
-// Now and then a shard has to grow, which takes so long that others wait for its lock.
+// Now and then a shard has to grow, which takes so long that others wait for its lock. In a storm
+// it is every other time, and longer.
 PROBED void update_shard(struct worker *w) {
+    int storm = scene_is(LOCK_STORM);
     CALL(update_shard);
     work(w, hump(w, 25 * US));
-    if (one_in(w, 12))
-        wait_disk(w, hump(w, 4 * MS));
+    if (one_in(w, storm ? 2 : 12))
+        wait_disk(w, hump(w, storm ? 8 * MS : 4 * MS));
 }
 
 PROBED void lookup_key(struct worker *w) {
@@ -209,6 +227,8 @@ PROBED void send_reply(struct worker *w) {
     work(w, hump(w, 12 * US));
     if (one_in(w, 20)) // a slow client
         wait_disk(w, hump(w, 300 * US));
+    if (w->number == 0) // its client takes nothing any more
+        wait_while(HANG);
 }
 
 PROBED void evict_pages(struct worker *w) {
@@ -232,8 +252,8 @@ static inline void serve_query(struct worker *w) {
     for (unsigned long n = between(w, 4, 20); n; n--)
         lookup_key(w);
     for (unsigned long n = between(w, 1, 3); n; n--) {
-        // Five of eight updates meet in one shard.
-        unsigned *shard = lock_shard(one_in(w, 2) ? 0 : below(w, SHARDS));
+        // Five of eight updates meet in one shard, all of them in a storm.
+        unsigned *shard = lock_shard(scene_is(LOCK_STORM) || one_in(w, 2) ? 0 : below(w, SHARDS));
         update_shard(w);
         unlock_shard(shard);
     }
@@ -298,8 +318,78 @@ static void run_worker(struct worker *w) {
         handle_request(w);
     }
     if (__atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL) == 0)
-        futex_wake(&running);
+        futex_wake(&running, 1);
     exit_thread();
+}
+
+// --- the weather ------------------------------------------------------------------------------
+
+// Hogs burn the CPUs that the workers run on. For this the workers are held on a few: one hog a
+// CPU, and no more hogs than workers, is then enough on a host of any size.
+static struct worker hogs[WORKERS];
+static unsigned started_hogs, burning_hogs;
+
+static void run_hog(struct worker *w) {
+    char name[] = "hog-0";
+    name[4] += w->number;
+    set_thread_name(name);
+    for (;;) {
+        unsigned now = scene_now();
+        if (now == CPU_HOG && w->number < burning_hogs)
+            work(w, 1 * MS);
+        else
+            futex_wait(&scene, now);
+    }
+}
+
+static int start_hog(struct worker *w) {
+    w->number = started_hogs;
+    w->tid = start_thread(run_hog, w, w->stack + STACK_BYTES);
+    started_hogs += w->tid > 0;
+    return w->tid > 0;
+}
+
+static void hold_workers(void) {
+    struct cpus all, one[WORKERS];
+    unsigned n = 0;
+    get_cpus(0, &all);
+    for (unsigned cpu = 0; cpu < MAX_CPUS && n < WORKERS; cpu++)
+        n += only_cpu(&all, cpu, &one[n]);
+    while (started_hogs < n && start_hog(&hogs[started_hogs]))
+        ;
+    burning_hogs = n < started_hogs ? n : started_hogs;
+    for (unsigned i = 0; i < burning_hogs; i++)
+        set_cpus(hogs[i].tid, &one[i]);
+    for (unsigned i = 0; i < WORKERS && burning_hogs; i++)
+        set_cpus(workers[i].tid, &one[i % burning_hogs]);
+}
+
+static void free_workers(void) {
+    struct cpus all;
+    get_cpus(0, &all);
+    for (unsigned i = 0; i < WORKERS; i++)
+        set_cpus(workers[i].tid, &all);
+}
+
+// change_scene runs on the main thread, which is held on no CPU.
+static void change_scene(unsigned next) {
+    unsigned before = scene_now();
+    if (next >= SCENES || next == before)
+        return;
+    if (next == CPU_HOG)
+        hold_workers();
+    __atomic_store_n(&scene, next, __ATOMIC_RELEASE);
+    futex_wake(&scene, ~0u >> 1);
+    if (before == CPU_HOG)
+        free_workers();
+}
+
+// play changes scenes until standard input ends or parent is gone.
+static void play(int parent) {
+    char digits[256];
+    for (long n; (n = read_some(0, digits, sizeof digits, 250)) != 0 && parent_pid() == parent;)
+        if (n > 0)
+            change_scene(digits[n - 1] - '0');
 }
 
 static void print_calls(void) {
@@ -370,17 +460,18 @@ int run(long argc, char **argv) {
         w->number = i;
         w->random = 0x9e3779b97f4a7c15ul * (i + 1);
         w->requests = requests * (i + 1) / WORKERS - requests * i / WORKERS;
-        if (start_thread(run_worker, w, w->stack + STACK_BYTES) < 0)
+        w->tid = start_thread(run_worker, w, w->stack + STACK_BYTES);
+        if (w->tid < 0)
             return 1;
     }
     if (until_eof)
         close_from(3);
-    if (paced) {
-        while (parent_pid() == parent && !(until_eof && at_eof(0, 250)))
-            if (!until_eof)
-                sleep_for(250 * MS);
+    if (paced && until_eof)
+        play(parent);
+    while (paced && !until_eof && parent_pid() == parent)
+        sleep_for(250 * MS);
+    if (paced)
         return 0;
-    }
     for (unsigned left; (left = __atomic_load_n(&running, __ATOMIC_ACQUIRE)) != 0;)
         futex_wait(&running, left);
     print_calls();

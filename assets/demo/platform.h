@@ -132,7 +132,33 @@ static inline void futex_wait(unsigned *word, unsigned value) {
     call4(__NR_futex, word, FUTEX_WAIT_PRIVATE, value, 0);
 }
 
-static inline void futex_wake(unsigned *word) { call3(__NR_futex, word, FUTEX_WAKE_PRIVATE, 1); }
+static inline void futex_wake(unsigned *word, unsigned threads) {
+    call3(__NR_futex, word, FUTEX_WAKE_PRIVATE, threads);
+}
+
+#define MAX_CPUS 8192
+struct cpus {
+    unsigned long bits[MAX_CPUS / 64];
+};
+
+// get_cpus and set_cpus are about the CPUs that a thread may run on; tid 0 is the calling one.
+static inline long get_cpus(long tid, struct cpus *set) {
+    for (unsigned i = 0; i < MAX_CPUS / 64; i++)
+        set->bits[i] = 0;
+    return call3(__NR_sched_getaffinity, tid, sizeof *set, set);
+}
+
+static inline void set_cpus(long tid, const struct cpus *set) {
+    call3(__NR_sched_setaffinity, tid, sizeof *set, set);
+}
+
+// only_cpu makes set this CPU alone, and tells whether it is one of all.
+static inline int only_cpu(const struct cpus *all, unsigned cpu, struct cpus *set) {
+    unsigned long bit = 1ul << cpu % 64;
+    for (unsigned i = 0; i < MAX_CPUS / 64; i++)
+        set->bits[i] = i == cpu / 64 ? bit : 0;
+    return (all->bits[cpu / 64] & bit) != 0;
+}
 
 static inline unsigned long now(void) {
     struct __kernel_timespec t;
@@ -158,11 +184,13 @@ static inline void write_all(int fd, const char *bytes, long length) {
     }
 }
 
-// at_eof waits up to ms milliseconds and tells whether fd has come to its end; input is dropped.
-static inline int at_eof(int fd, unsigned long ms) {
+// read_some waits up to ms milliseconds for input and returns how much it read: 0 at the end of
+// fd, -1 for nothing yet.
+static inline long read_some(int fd, char *bytes, unsigned long length, unsigned long ms) {
     struct pollfd p = {fd, POLLIN, 0};
     struct __kernel_timespec t = {ms / 1000, ms % 1000 * 1000000};
-    char dropped[256];
-    return call(__NR_ppoll, (long)&p, 1, (long)&t, 0, 8) > 0 &&
-           call3(__NR_read, fd, dropped, sizeof dropped) <= 0;
+    if (call(__NR_ppoll, (long)&p, 1, (long)&t, 0, 8) <= 0)
+        return -1;
+    long n = call3(__NR_read, fd, bytes, length);
+    return n > 0 ? n : 0;
 }
