@@ -46,6 +46,21 @@ type Config struct {
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
 	Ended func() bool
+	// Tap gets all that the collector reads and makes; nil: nobody. See Recorder.
+	Tap Tap
+}
+
+// Tap is told what a recording needs. Its methods are called one at a time, and
+// every tick waits for them.
+type Tap interface {
+	// Begin comes once, before all else, with the snapshot before the first tick,
+	// the numbers of the CPUs that are online and of those that are possible.
+	Begin(s *Snapshot, online []int, possible int)
+	// Sample is a record as it came from a ring buffer: stream 0 is that of the
+	// counters. raw is overwritten after the call.
+	Sample(stream byte, raw []byte)
+	// Tick is the snapshot that the samples since the last one led to.
+	Tick(s *Snapshot)
 }
 
 // Collector owns everything that is in the kernel: programs, maps and links.
@@ -171,6 +186,9 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), Filter: c.Filter}
 	col.latest.Store(col.last)
+	if c.Tap != nil {
+		c.Tap.Begin(col.last, col.host.CPUs, objs.CPUs)
+	}
 	return col, nil
 }
 
@@ -306,6 +324,9 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		return nil, err
 	}
 	s := c.snapshot()
+	if c.config.Tap != nil {
+		c.config.Tap.Tick(s)
+	}
 	c.last, c.lastAt = s, c.decoder.at
 	for _, p := range retired {
 		if err := c.objs.Retire(p.slot); err != nil {
@@ -379,6 +400,9 @@ func (c *Collector) drainRing(ring *ringbuf.Reader) (done bool, err error) {
 		if err != nil {
 			return done, fmt.Errorf("the ring buffer cannot be read: %w", err)
 		}
+		if c.config.Tap != nil {
+			c.config.Tap.Sample(0, raw.RawSample)
+		}
 		tick, err := c.decoder.read(raw.RawSample)
 		if err != nil {
 			return done, err
@@ -407,15 +431,11 @@ func (c *Collector) snapshot() *Snapshot {
 		if s.Gone && (st.State == Attached || st.State == Placing) {
 			st.State, st.Note = Gone, "the target has ended"
 		}
-		n := c.decoder.probes[p.cookie]
-		if n == nil {
-			n = &numbers{}
-		}
-		n.count(&st, c.objs.CPUs, c.online)
-		if !p.placed.IsZero() {
+		stood := !p.placed.IsZero()
+		if stood {
 			st.Placed = p.placed.Sub(c.started)
-			n.ledger(&st)
 		}
+		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
 		st.rates(c.last.Find(p.ID), s.Interval)
 		s.HeldBack += st.HeldBack
 		s.Lost.Calls += st.CallsLost

@@ -130,6 +130,19 @@ func (d *decoder) numbers(cookie uint64) *numbers {
 // forget drops a probe's numbers.
 func (d *decoder) forget(cookie uint64) { delete(d.probes, cookie) }
 
+// measure writes all that records told of a probe into s, in new memory. stood
+// says that it was attached at some time: else there is no ledger.
+func (d *decoder) measure(s *Stats, stood bool, cpus int, online func(cpu int) bool) {
+	n := d.probes[s.cookie]
+	if n == nil {
+		n = &numbers{}
+	}
+	n.count(s, cpus, online)
+	if stood {
+		n.ledger(s)
+	}
+}
+
 // count writes a probe's hits into s, in new memory. A CPU is listed if it is
 // online or has ever counted.
 func (n *numbers) count(s *Stats, cpus int, online func(cpu int) bool) {

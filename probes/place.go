@@ -21,7 +21,6 @@ type probe struct {
 	state  State
 	note   string
 	placed time.Time
-	cookie uint64 // 0: it was never to be placed
 	slot   int
 	hist   int // -1: no histogram
 	slow   time.Duration

@@ -47,6 +47,8 @@ type Probe struct {
 	Kind     Kind
 	File     *symbols.File
 	Function *symbols.Function
+
+	cookie uint64 // what records call it; 0: it was never to be placed
 }
 
 // Snapshot is an immutable copy of all the numbers at one instant. Counts are

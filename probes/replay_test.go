@@ -1,0 +1,443 @@
+package probes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"uprobetop/bpf"
+	"uprobetop/bpf/bpftest"
+	"uprobetop/symbols"
+)
+
+// sameSnapshot compares everything of two snapshots, one from the kernel and one
+// from a recording of it. What cannot be the same is the way to a file, and the
+// clock's reading beside the time.
+func sameSnapshot(t *testing.T, live, again *Snapshot) {
+	t.Helper()
+	a, b := *live, *again
+	if !a.At.Equal(b.At) {
+		t.Errorf("tick %d: at %v, was %v", a.Seq, b.At, a.At)
+	}
+	a.At, b.At = time.Time{}, time.Time{}
+	a.Probes, b.Probes = nil, nil
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("tick %d is\n%+v\nwas\n%+v", a.Seq, b, a)
+	}
+	if len(live.Probes) != len(again.Probes) {
+		t.Fatalf("tick %d has %d probes, had %d", a.Seq, len(again.Probes), len(live.Probes))
+	}
+	for i := range live.Probes {
+		was, is := live.Probes[i], again.Probes[i]
+		if was.ID != is.ID || was.Kind != is.Kind || was.cookie != is.cookie || !reflect.DeepEqual(was.Function, is.Function) {
+			t.Errorf("tick %d: probe\n%+v\nwas\n%+v", a.Seq, is.Probe, was.Probe)
+		}
+		if f, g := facts(was.File), facts(is.File); !slices.Equal(f, g) {
+			t.Errorf("tick %d: file %v was %v", a.Seq, g, f)
+		}
+		was.Probe, is.Probe = nil, nil
+		if !reflect.DeepEqual(was, is) {
+			t.Errorf("tick %d: probe %d is\n%+v\nwas\n%+v", a.Seq, i, is, was)
+		}
+	}
+}
+
+func facts(f *symbols.File) []any {
+	return []any{f.Path, f.Dev, f.Ino, f.BuildID, f.Machine, f.Class, f.Go, f.Unwinds, f.Library, f.Switches}
+}
+
+// What is read back equals what was on the screen, tick by tick: while the target
+// runs, while probes come and go, and in the end.
+func TestReplayIsExact(t *testing.T) {
+	target := bpftest.Build(t, "calls")
+	f := open(t, target)
+	path := filepath.Join(t.TempDir(), "run")
+	rec, err := Record(path, "calls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCollectorHere(t, Config{Tap: rec})
+	live := []*Snapshot{collect(t, c)} // of nothing
+	place(t, c, request(t, f, Return, "work"), request(t, f, Entry, "work"))
+	twice := request(t, f, Return, "work")
+	if err := c.Place(t.Context(), twice); err != nil { // refused
+		t.Fatal(err)
+	}
+	live = append(live, collect(t, c))
+	var made uint64
+	var wg sync.WaitGroup
+	wg.Go(func() { made = truth(t, target, "4", "20000")["calls"] })
+	for i := range 8 {
+		place(t, c, request(t, f, Kind(i%2), "run"))
+		live = append(live, collect(t, c))
+		if err := c.Remove(live[len(live)-1].Probes[3].ID); err != nil {
+			t.Fatal(err)
+		}
+		live = append(live, collect(t, c))
+	}
+	wg.Wait()
+	if err := c.Stop(live[1].Probes[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	live = append(live, collect(t, c), finish(t, c))
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, err := NewReplay(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if r.Label != "calls" || len(r.Files) != 1 || len(r.Files[0].Lookup("work")) != 1 || len(r.Files[0].Functions) != 2 {
+		t.Errorf("the target is %s with %+v", r.Label, r.Files)
+	}
+	if s := r.Snapshot(); s.Seq != 0 || s.Kernel != live[0].Kernel {
+		t.Errorf("before the first tick it shows %+v", s)
+	}
+	for _, want := range live {
+		s, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameSnapshot(t, want, s)
+	}
+	if s, err := r.Next(); err != io.EOF {
+		t.Errorf("after the end comes %+v, %v", s, err)
+	}
+	equal(t, "hits of the last snapshot", r.last.Probes[0].Hits, made)
+	equal(t, "returned", r.last.Probes[0].Returned, made)
+}
+
+// invent records a run of so many ticks of 250 ms, of one probe that is hit once
+// a tick and one that comes at the second.
+func invent(t testing.TB, ticks int) []byte {
+	t.Helper()
+	f := &symbols.File{Path: "/bin/x", Functions: []symbols.Function{{Symbol: symbols.Symbol{Name: "f"}, Addr: 1}, {Symbol: symbols.Symbol{Name: "g"}, Addr: 2}}}
+	first := &Probe{ID: 0, Kind: Return, File: f, Function: &f.Functions[1], cookie: 1 << 32}
+	second := &Probe{ID: 1, File: f, Function: &f.Functions[0]}
+	var out bytes.Buffer
+	rec, err := newRecorder(&out, "x 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Unix(1000, 0)
+	rec.Begin(&Snapshot{At: start, Kernel: "6.6", CPUs: 2, Method: "uprobe_multi", Filter: Filter{PIDs: []int{1}}}, []int{0, 1}, 4)
+	d := newDecoder()
+	for i := range ticks {
+		cell := bpf.Record{Kind: bpf.RecordCell, Index: 1, Cookie: first.cookie}
+		cell.Value[bpf.Hits], cell.Value[bpf.Pushed] = uint64(i+1), uint64(i+1)
+		for _, r := range []bpf.Record{cell, {Kind: bpf.RecordTick, At: uint64(i)}} {
+			rec.Sample(0, raw(r))
+			_, _ = d.apply(&r)
+		}
+		rec.Sample(1, []byte("of another stream"))
+		s := &Snapshot{
+			Seq: uint64(i + 1), At: start.Add(time.Duration(i+1) * Tick), Elapsed: time.Duration(i+1) * Tick, Interval: Tick,
+			Probes: []Stats{{Probe: first, State: Attached}},
+		}
+		d.measure(&s.Probes[0], true, 4, func(int) bool { return true })
+		if i > 0 {
+			s.Probes = append(s.Probes, Stats{Probe: second, State: Refused, Note: "because"})
+		}
+		rec.Tick(s)
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func replay(t testing.TB, b []byte) *Replay {
+	t.Helper()
+	r, err := NewReplay(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// Round and round: nothing goes back, and the numbers begin anew.
+func TestReplayLoop(t *testing.T) {
+	b := invent(t, 3)
+	synctest.Test(t, func(t *testing.T) {
+		r := replay(t, b)
+		r.Loop = true
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		ids := map[ID]bool{}
+		for i := range 9 {
+			synctest.Wait()
+			s := r.Snapshot()
+			if s.Seq != uint64(i+1) || s.Elapsed != time.Duration(i+1)*Tick || s.Interval != Tick {
+				t.Errorf("tick %d has number %d, %v after %v", i+1, s.Seq, s.Elapsed, s.Interval)
+			}
+			p := &s.Probes[0]
+			if want := uint64(i%3 + 1); p.Hits != want || p.InFlight != int64(want) || p.Rate != 4 {
+				t.Errorf("tick %d has %d hits, %d in flight, %v a second", s.Seq, p.Hits, p.InFlight, p.Rate)
+			}
+			if since := s.Elapsed - p.Placed; since > 3*Tick {
+				t.Errorf("tick %d: its probe is %v old", s.Seq, since)
+			}
+			ids[p.ID] = true
+			time.Sleep(Tick) // of a clock that only waits for this test
+		}
+		if len(ids) != 3 {
+			t.Errorf("three passes have the probes %v", ids)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Without a loop the last snapshot stays until somebody has seen enough.
+func TestReplayEnds(t *testing.T) {
+	b := invent(t, 2)
+	synctest.Test(t, func(t *testing.T) {
+		r := replay(t, b)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		time.Sleep(time.Hour)
+		if s := r.Snapshot(); s.Seq != 2 {
+			t.Errorf("after an hour it shows tick %d", s.Seq)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestReplayPlacesNothing(t *testing.T) {
+	r := replay(t, invent(t, 1))
+	if f := r.Check(Request{}); f.Verdict != Refuses || f.Reason == "" {
+		t.Errorf("it finds %+v", f)
+	}
+	if err := r.Place(t.Context(), Request{}); !errors.Is(err, ErrRecording) {
+		t.Errorf("Place says %v", err)
+	}
+	if err := r.Remove(0); !errors.Is(err, ErrRecording) {
+		t.Errorf("Remove says %v", err)
+	}
+	if err := r.Report(0, 0); err != nil {
+		t.Errorf("Report says %v", err)
+	}
+}
+
+// A writer that was killed leaves all ticks that were whole, wherever its file
+// ends.
+func TestReplayOfACutFile(t *testing.T) {
+	b := invent(t, 5)
+	most := 0
+	for n := range len(b) {
+		r, err := NewReplay(bytes.NewReader(b[:n]))
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") || most > 0 {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+			continue
+		}
+		ticks := 0
+		for ; err == nil; ticks++ {
+			_, err = r.Next()
+		}
+		ticks--
+		if err != io.EOF || ticks < most {
+			t.Errorf("%d bytes have %d ticks, fewer had %d: %v", n, ticks, most, err)
+		}
+		most = ticks
+		r.Close()
+	}
+	if most != 5 {
+		t.Errorf("the last byte but one holds back a tick: %d of 5", most)
+	}
+}
+
+// Each tick can be read when it is over, while the writer goes on.
+func TestRecordingIsFlushed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	rec, err := Record(path, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	s := &Snapshot{Seq: 1, At: time.Now(), CPUs: 1}
+	rec.Begin(s, []int{0}, 1)
+	for ticks := 1; ticks < 4; ticks++ {
+		rec.Tick(s)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := replay(t, b)
+		n := 0
+		for ; err == nil; n++ {
+			_, err = r.Next()
+		}
+		if n-1 != ticks {
+			t.Errorf("%d ticks can be read after %d", n-1, ticks)
+		}
+	}
+}
+
+func TestRecordMakesItsOwnFile(t *testing.T) {
+	dir := t.TempDir()
+	there, link, nowhere := filepath.Join(dir, "there"), filepath.Join(dir, "link"), filepath.Join(dir, "nowhere")
+	if err := os.WriteFile(there, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(nowhere, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{there, link} {
+		if _, err := Record(path, "x"); err == nil || !strings.Contains(err.Error(), "exists") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := os.Lstat(nowhere); err == nil {
+		t.Error("it writes through a link")
+	}
+	if b, _ := os.ReadFile(there); string(b) != "precious" {
+		t.Errorf("it writes over a file: %q", b)
+	}
+	if _, err := Record(filepath.Join(there, "x"), "x"); err == nil {
+		t.Error("it writes into a file as if that were a directory")
+	}
+	fresh := filepath.Join(dir, "new")
+	rec, err := Record(fresh, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	if st, err := os.Stat(fresh); err != nil || st.Mode() != 0o600 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+}
+
+// unpack takes the frames out of a recording, and pack puts some into one.
+func unpack(t testing.TB, b []byte) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(bytes.NewReader(b[bytes.IndexByte(b, '\n')+1:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	frames, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frames
+}
+
+// packer is one for all: a new one takes megabytes.
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<16))
+})
+
+func pack(t testing.TB, frames []byte) []byte {
+	t.Helper()
+	w, err := packer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(frames, []byte("uprobetop recording 1\n"))
+}
+
+func TestReplayRefuses(t *testing.T) {
+	b := invent(t, 2)
+	frames := string(unpack(t, b))
+	// with replaces something by text of the same length.
+	with := func(old, text string) []byte {
+		if len(old) != len(text) || !strings.Contains(frames, old) {
+			t.Fatalf("%q cannot be %q", old, text)
+		}
+		return pack(t, []byte(strings.ReplaceAll(frames, old, text)))
+	}
+	for name, c := range map[string]struct {
+		b    []byte
+		says string
+	}{
+		"empty":          {nil, "no recording"},
+		"another file":   {[]byte("\x7fELF\x02\x01\x01\x00 and all that follows in such a file"), "no recording"},
+		"a later format": {bytes.Replace(b, []byte("recording 1"), []byte("recording 2"), 1), "format"},
+		"only its line":  {pack(t, nil), "no beginning"},
+		"no ticks":       {invent(t, 0), "empty"},
+		"no zstd":        {append(b[:22:22], "not compressed at all"...), "damaged"},
+		"no JSON":        {pack(t, []byte("H\x02{]")), "damaged"},
+		"a huge frame":   {pack(t, []byte("H\xff\xff\xff\xff\xff\xff\xff\xff\x01")), "damaged"},
+		"no header":      {pack(t, []byte("T\x02{}")), "no beginning"},
+		"byte order":     {with(`"order":"little"`, `"order":"middle"`), "byte order"},
+		"CPUs":           {with(`"possible":4`, `"possible":1`), "CPUs"},
+		"an online CPU":  {with(`"online":[0,1]`, `"online":[0,7]`), "CPUs"},
+		"a file":         {with(`"file":0`, `"file":7`), "without a file"},
+		"a function":     {with(`"function":1`, `"function":9`), "makes no sense"},
+		"a state":        {with(`"state":3`, `"state":9`), "makes no sense"},
+		"a kind":         {with(`"kind":0`, `"kind":9`), "makes no sense"},
+		"time backwards": {with(`"interval_ns":2`, `"interval_ns":-`), "time makes no sense"},
+	} {
+		_, err := NewReplay(bytes.NewReader(c.b))
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A record of a CPU that the host cannot have shows only when it is decoded.
+	r := replay(t, pack(t, []byte(strings.ReplaceAll(frames, string(raw(bpf.Record{Kind: bpf.RecordCell, Index: 1})[:8]), string(raw(bpf.Record{Kind: bpf.RecordCell, Index: 4})[:8])))))
+	if _, err := r.Next(); err == nil || !strings.Contains(err.Error(), "CPU 4, of 4") {
+		t.Errorf("a record of a CPU too many: %v", err)
+	}
+}
+
+// Whatever stands in a file: one sentence or snapshots, and no panic. packed
+// files are fuzzed as their frames, which zstd would hide.
+func FuzzReplay(f *testing.F) {
+	b := invent(f, 2)
+	f.Add(b, false)
+	f.Add(unpack(f, b), true)
+	f.Fuzz(func(t *testing.T, b []byte, packed bool) {
+		if packed {
+			b = pack(t, b)
+		}
+		r, err := NewReplay(bytes.NewReader(b))
+		for n := 0; err == nil && n < 100; n++ {
+			var s *Snapshot
+			if s, err = r.Next(); err != nil {
+				break
+			}
+			for i := range s.Probes {
+				p := &s.Probes[i]
+				_ = p.Kind.String() + p.State.String() + p.Function.Demangled() + p.File.Path
+				if p.Latency != nil {
+					_ = p.Latency.Quantile(0.99)
+				}
+			}
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("not one sentence: %q", err)
+		}
+		if r != nil {
+			r.Close()
+		}
+	})
+}
