@@ -3,14 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/charmbracelet/x/term"
-	"github.com/spf13/cobra"
 
-	"uprobetop/assets"
 	"uprobetop/probes"
 	"uprobetop/ui"
 )
@@ -28,77 +24,49 @@ func runScreen(ctx context.Context, s Streams, f targetFlags, latency bool, args
 	}
 	config := f.config(target, requests)
 	ask(s, f.yes, config.Hazards, requests)
-	return watch(ctx, s, target, config, requests)
+	return watch(ctx, s, target, config, requests, ui.Options{})
+}
+
+func needsTerminal(s Streams) error {
+	if out, ok := s.Out.(*os.File); !ok || !term.IsTerminal(out.Fd()) || !term.IsTerminal(s.In.Fd()) {
+		return errors.New("the screen needs a terminal: uprobetop stat prints without one")
+	}
+	return nil
 }
 
 // watch shows the screen, with the requested probes placed one by one: each can
 // then be taken away by itself.
-func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) error {
-	if out, ok := s.Out.(*os.File); !ok || !term.IsTerminal(out.Fd()) || !term.IsTerminal(s.In.Fd()) {
-		return errors.New("the screen needs a terminal: uprobetop stat prints without one")
+func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request, o ui.Options) error {
+	if err := needsTerminal(s); err != nil {
+		return err
 	}
-	ctx, stop := interrupted(ctx)
-	defer stop()
 	col, err := probes.New(config)
 	if err != nil {
 		return err
 	}
 	defer leave(s, col)
+	run := func(ctx context.Context) error { return col.Run(ctx, probes.Tick, nil) }
+	return show(ctx, col, run, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, requests, o)
+}
+
+// show is the screen on a source, whose snapshots come as long as run runs, until
+// the user has seen enough.
+func show(ctx context.Context, src ui.Source, run func(context.Context) error, target ui.Target, requests []probes.Request, o ui.Options) error {
+	ctx, stop := interrupted(ctx)
+	defer stop()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	ran := make(chan error, 1)
 	go func() {
 		defer end() // without numbers there is nothing to show
-		ran <- col.Run(ctx, probes.Tick, nil)
+		ran <- run(ctx)
 	}()
 	go func() {
 		for _, r := range requests {
-			_ = col.Place(ctx, r) // its row says what came of it
+			_ = src.Place(ctx, r) // its row says what came of it
 		}
 	}()
-	err = ui.Run(ctx, col, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, ui.Options{})
+	err := ui.Run(ctx, src, target, o)
 	end()
 	return errors.Join(err, <-ran)
-}
-
-func newDemo(s Streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "demo",
-		Short: "the screen on a built-in workload: needs no target",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("demo takes no arguments, and %q is one", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), s)
-		},
-	}
-}
-
-func runDemo(ctx context.Context, s Streams) error {
-	if err := probes.Supported(); err != nil {
-		return err
-	}
-	demo, err := assets.StartDemo(ctx)
-	if err != nil {
-		return err
-	}
-	defer demo.Stop()
-	target, err := probes.ProcessTarget(demo.PID())
-	if err != nil {
-		return err
-	}
-	defer target.Close()
-	target.Label = "demo " + strconv.Itoa(demo.PID())
-	var requests []probes.Request
-	for _, d := range assets.DemoFunctions {
-		rs, err := target.Resolve([]probes.Spec{{Function: d.Name}}, d.Timed)
-		if err != nil {
-			return fmt.Errorf("the demo program is damaged: %w", err)
-		}
-		requests = append(requests, rs...)
-	}
-	return watch(ctx, s, target, new(targetFlags).config(target, requests), requests)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,13 @@ type terminal struct {
 // openTerminal runs the program under test in a terminal of this size.
 func openTerminal(t *testing.T, width, height int, args ...string) *terminal {
 	t.Helper()
-	x := &terminal{t: t, cmd: program(args...), emu: vt.NewEmulator(width, height)}
+	return openTerminalOf(t, width, height, program(args...))
+}
+
+// openTerminalOf is openTerminal for a program that is started in another way.
+func openTerminalOf(t *testing.T, width, height int, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	x := &terminal{t: t, cmd: cmd, emu: vt.NewEmulator(width, height)}
 	x.drawn = sync.NewCond(&x.mu)
 	x.cmd.Env = append(x.cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
 	f, err := pty.StartWithSize(x.cmd, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})
@@ -69,7 +76,12 @@ func (x *terminal) read() {
 // wait waits until the screen matches a pattern and returns it.
 func (x *terminal) wait(pattern string) string {
 	x.t.Helper()
-	want := regexp.MustCompile(pattern)
+	return x.until(strconv.Quote(pattern), regexp.MustCompile(pattern).MatchString)
+}
+
+// until is wait for what no pattern can say.
+func (x *terminal) until(what string, there func(screen string) bool) string {
+	x.t.Helper()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.late = false
@@ -82,11 +94,11 @@ func (x *terminal) wait(pattern string) string {
 	defer timer.Stop()
 	for {
 		screen := x.emu.String()
-		if want.MatchString(screen) {
+		if there(screen) {
 			return screen
 		}
 		if x.late || x.ended {
-			x.t.Fatalf("the screen does not show %q:\n%s", pattern, screen)
+			x.t.Fatalf("the screen does not show %s:\n%s", what, screen)
 		}
 		x.drawn.Wait()
 	}
@@ -160,25 +172,6 @@ func TestScreenIsExact(t *testing.T) {
 	x.press(" ") // counted anew
 	x.wait(`work +entry`)
 	x.leave(termios(t))
-}
-
-// The demo shows rates and a histogram at once and leaves no process behind.
-func TestDemo(t *testing.T) {
-	requireBPF(t)
-	start := time.Now()
-	x := openTerminal(t, 120, 40, "demo")
-	screen := x.wait(`(?s)handle_request +ret +[1-9].*read_page +ret +[1-9].*p50 [0-9]`)
-	t.Logf("rates after %v", time.Since(start))
-	x.wait(`(?:█[^█]*){20}`) // the histogram
-	t.Logf("and a histogram after %v", time.Since(start))
-	pid := regexp.MustCompile(`demo (\d+)`).FindStringSubmatch(screen)
-	if pid == nil {
-		t.Fatalf("the header does not name the demo's process:\n%s", screen)
-	}
-	x.leave(nil)
-	if _, err := os.Stat("/proc/" + pid[1]); err == nil {
-		t.Errorf("the demo still runs as process %s", pid[1])
-	}
 }
 
 // The screen follows the terminal's size, below what it needs too.
