@@ -22,7 +22,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, written(err)
 	}
-	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+	zip, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return nil, fmt.Errorf("a recording cannot be compressed: %w", err)
 	}
