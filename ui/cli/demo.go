@@ -39,30 +39,23 @@ func newDemo(s Streams) *cobra.Command {
 	return cmd
 }
 
-// runDemo shows the demo live or, where it cannot be probed or started, a
+// runDemo shows the demo live or, where it cannot be started or probed, a
 // recording of it.
 func runDemo(ctx context.Context, s Streams) error {
 	if err := needsTerminal(s); err != nil {
 		return err
 	}
-	if why := probes.Supported(); why != nil {
-		return playDemo(ctx, s, why)
-	}
-	demo, why := assets.StartDemo(ctx)
+	d, why := openDemo(ctx, nil)
 	if why != nil {
 		return playDemo(ctx, s, why)
 	}
-	defer demo.Stop()
-	target, requests, err := demoTarget(demo)
-	if err != nil {
-		return err
-	}
-	defer target.Close()
-	return watch(ctx, s, target, new(targetFlags).config(target, requests), requests, demoOptions(demo))
+	defer d.close()
+	d.target.Label = "demo " + strconv.Itoa(d.process.PID())
+	return showLive(ctx, d.col, d.target, d.requests, demoOptions(d.process))
 }
 
 // demoOptions lets keys change the scene.
-func demoOptions(demo *assets.DemoProcess) ui.Options {
+func demoOptions(process *assets.DemoProcess) ui.Options {
 	return ui.Options{}
 }
 
@@ -88,23 +81,57 @@ func recordedOptions(banner string) ui.Options {
 	return ui.Options{}
 }
 
-// demoTarget finds what is to be probed of a running demo.
-func demoTarget(demo *assets.DemoProcess) (*probes.Target, []probes.Request, error) {
-	target, err := probes.ProcessTarget(demo.PID())
-	if err != nil {
-		return nil, nil, err
+// demo is the running program and what is to be probed of it.
+type demo struct {
+	process  *assets.DemoProcess
+	target   *probes.Target
+	requests []probes.Request
+	col      *probes.Collector
+}
+
+// openDemo starts the program; nothing is probed yet.
+func openDemo(ctx context.Context, tap probes.Tap) (*demo, error) {
+	if err := probes.Supported(); err != nil {
+		return nil, err
 	}
-	target.Label = "demo " + strconv.Itoa(demo.PID())
-	var requests []probes.Request
-	for _, d := range assets.DemoFunctions {
-		rs, err := target.Resolve([]probes.Spec{{Function: d.Name}}, d.Timed)
+	d := new(demo)
+	if err := d.open(ctx, tap); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *demo) open(ctx context.Context, tap probes.Tap) (err error) {
+	if d.process, err = assets.StartDemo(ctx); err != nil {
+		return err
+	}
+	if d.target, err = probes.ProcessTarget(d.process.PID()); err != nil {
+		return err
+	}
+	for _, f := range assets.DemoFunctions {
+		rs, err := d.target.Resolve([]probes.Spec{{Function: f.Name}}, f.Timed)
 		if err != nil {
-			target.Close()
-			return nil, nil, fmt.Errorf("the demo program is damaged: %w", err)
+			return fmt.Errorf("the demo program is damaged: %w", err)
 		}
-		requests = append(requests, rs...)
+		d.requests = append(d.requests, rs...)
 	}
-	return target, requests, nil
+	config := new(targetFlags).config(d.target, d.requests)
+	config.Tap = tap
+	d.col, err = probes.New(config)
+	return err
+}
+
+func (d *demo) close() {
+	if d.col != nil {
+		d.col.Close()
+	}
+	if d.target != nil {
+		d.target.Close()
+	}
+	if d.process != nil {
+		d.process.Stop()
+	}
 }
 
 // script is what a recording of the demo shows: one scene after the other.
@@ -118,52 +145,40 @@ var script = []struct {
 // recordDemo plays the script into a file.
 func recordDemo(ctx context.Context, path string) (err error) {
 	if err := probes.Supported(); err != nil {
-		return err
+		return err // and leave no empty file
 	}
-	ctx, stop := interrupted(ctx)
-	defer stop()
-	demo, err := assets.StartDemo(ctx)
-	if err != nil {
-		return err
-	}
-	defer demo.Stop()
-	target, requests, err := demoTarget(demo)
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	rec, err := probes.Record(path, "demo")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.Close()) }()
-	config := new(targetFlags).config(target, requests)
-	config.Tap = anywhere{rec}
-	col, err := probes.New(config)
+	ctx, stop := interrupted(ctx)
+	defer stop()
+	d, err := openDemo(ctx, anywhere{rec})
 	if err != nil {
 		return err
 	}
-	defer col.Close()
+	defer d.close()
 	// All before the first tick: so the rows stay when a replay begins anew.
-	if err := col.Place(ctx, requests...); err != nil {
+	if err := d.col.Place(ctx, d.requests...); err != nil {
 		return err
 	}
-	return play(ctx, col, demo)
+	return d.play(ctx)
 }
 
 // play runs the collector until the last scene is over.
-func play(ctx context.Context, col *probes.Collector, demo *assets.DemoProcess) error {
+func (d *demo) play(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	over := errors.New("the script is over")
 	at := 0
 	var until time.Duration // of Elapsed
-	err := col.Run(ctx, probes.Tick, func(s *probes.Snapshot) {
+	err := d.col.Run(ctx, probes.Tick, func(s *probes.Snapshot) {
 		switch {
 		case s.Elapsed < until:
 		case at == len(script):
 			end(over)
 		default:
-			if err := demo.SetScene(script[at].scene); err != nil {
+			if err := d.process.SetScene(script[at].scene); err != nil {
 				end(err)
 			}
 			until += script[at].lasts

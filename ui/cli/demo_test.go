@@ -39,42 +39,31 @@ func TestDemo(t *testing.T) {
 
 // weather is a running demo under probes.
 type weather struct {
-	t    *testing.T
-	demo *assets.DemoProcess
-	col  *probes.Collector
-	ids  map[string]probes.ID
+	t *testing.T
+	*demo
+	ids map[string]probes.ID
 }
 
 func openWeather(t *testing.T) *weather {
 	t.Helper()
 	requireBPF(t)
-	demo, err := assets.StartDemo(t.Context())
+	d, err := openDemo(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { demo.Stop() })
-	target, requests, err := demoTarget(demo)
+	t.Cleanup(d.close)
+	more, err := d.target.Resolve([]probes.Spec{{Function: "wait_disk"}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { target.Close() })
-	more, err := target.Resolve([]probes.Spec{{Function: "wait_disk"}}, true)
+	if err := d.col.Place(t.Context(), append(d.requests, more...)...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.col.Collect()
 	if err != nil {
 		t.Fatal(err)
 	}
-	col, err := probes.New(new(targetFlags).config(target, requests))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { col.Close() })
-	if err := col.Place(t.Context(), append(requests, more...)...); err != nil {
-		t.Fatal(err)
-	}
-	s, err := col.Collect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &weather{t, demo, col, map[string]probes.ID{}}
+	w := &weather{t, d, map[string]probes.ID{}}
 	for _, p := range s.Probes {
 		w.ids[p.Function.Name] = p.ID
 	}
@@ -88,12 +77,12 @@ func (w *weather) latency(from, to *probes.Snapshot, name string) *hist.Histogra
 	return w.of(to, name).Latency.Sub(w.of(from, name).Latency)
 }
 
-// play changes the scene and collects until there is to be seen what it shows.
-func (w *weather) play(scene string, seen func(from, to *probes.Snapshot) bool) {
+// show changes the scene and collects until there is to be seen what it shows.
+func (w *weather) show(scene string, seen func(from, to *probes.Snapshot) bool) {
 	w.t.Helper()
 	for i, s := range assets.DemoScenes {
 		if s.Name == scene {
-			if err := w.demo.SetScene(i); err != nil {
+			if err := w.process.SetScene(i); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -115,7 +104,7 @@ func (w *weather) play(scene string, seen func(from, to *probes.Snapshot) bool) 
 // tasks calls do for the status of every thread of the demo with such a name.
 func (w *weather) tasks(name string, do func(status string)) {
 	w.t.Helper()
-	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.demo.PID()))
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", w.process.PID()))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -153,16 +142,16 @@ func field(status, name string) string {
 // Each scene shows what it says it does, and is over when the next one begins.
 func TestDemoScenes(t *testing.T) {
 	w := openWeather(t)
-	w.play("lock storm", func(from, to *probes.Snapshot) bool {
+	w.show("lock storm", func(from, to *probes.Snapshot) bool {
 		h := w.latency(from, to, "lock_shard")
 		return h.Count() >= 30 && h.Quantile(0.9) > 4e6
 	})
-	w.play("slow disk", func(from, to *probes.Snapshot) bool {
+	w.show("slow disk", func(from, to *probes.Snapshot) bool {
 		h := w.latency(from, to, "wait_disk")
 		return h.Count() >= 20 && h.Quantile(0.5) > 5e6
 	})
 	before := w.preempted()
-	w.play("CPU hog", func(from, to *probes.Snapshot) bool {
+	w.show("CPU hog", func(from, to *probes.Snapshot) bool {
 		return w.preempted() > before+10
 	})
 	hogs := 0
@@ -172,7 +161,7 @@ func TestDemoScenes(t *testing.T) {
 	}
 	hanging := 0
 	var first *probes.Snapshot
-	w.play("hang", func(from, to *probes.Snapshot) bool {
+	w.show("hang", func(from, to *probes.Snapshot) bool {
 		if hanging++; w.of(to, "send_reply").InFlight == 0 || w.of(to, "handle_request").InFlight == 0 {
 			hanging = 0
 		}
@@ -181,7 +170,7 @@ func TestDemoScenes(t *testing.T) {
 		}
 		return hanging >= 10 && w.of(to, "handle_request").Hits >= w.of(first, "handle_request").Hits+20
 	})
-	w.play("calm", func(from, to *probes.Snapshot) bool {
+	w.show("calm", func(from, to *probes.Snapshot) bool {
 		locks, disk := w.latency(from, to, "lock_shard"), w.latency(from, to, "wait_disk")
 		return w.of(to, "send_reply").Latency.Max >= 4e8 && // the call that hung has come back
 			locks.Count() >= 30 && locks.Quantile(0.9) < 4e6 && disk.Count() >= 20 && disk.Quantile(0.5) < 5e6
@@ -275,6 +264,17 @@ func TestDemoWithoutRights(t *testing.T) {
 	if screen := x.emu.String(); !strings.Contains(strings.Join(strings.Fields(screen), " "),
 		"a recording of the demo: probing needs root or CAP_BPF and CAP_PERFMON: run sudo uprobetop demo") {
 		t.Errorf("in the end the terminal shows\n%s", screen)
+	}
+}
+
+// What was opened before something failed is closed.
+func TestDemoCannotStart(t *testing.T) {
+	requireBPF(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if d, err := openDemo(ctx, nil); err == nil {
+		d.close()
+		t.Error("it starts after its end")
 	}
 }
 

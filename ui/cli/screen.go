@@ -24,7 +24,7 @@ func runScreen(ctx context.Context, s Streams, f targetFlags, latency bool, args
 	}
 	config := f.config(target, requests)
 	ask(s, f.yes, config.Hazards, requests)
-	return watch(ctx, s, target, config, requests, ui.Options{})
+	return watch(ctx, s, target, config, requests)
 }
 
 func needsTerminal(s Streams) error {
@@ -34,9 +34,8 @@ func needsTerminal(s Streams) error {
 	return nil
 }
 
-// watch shows the screen, with the requested probes placed one by one: each can
-// then be taken away by itself.
-func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request, o ui.Options) error {
+// watch shows the screen on a target.
+func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) error {
 	if err := needsTerminal(s); err != nil {
 		return err
 	}
@@ -45,12 +44,17 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		return err
 	}
 	defer leave(s, col)
+	return showLive(ctx, col, target, requests, ui.Options{})
+}
+
+// showLive is show on a collector.
+func showLive(ctx context.Context, col *probes.Collector, target *probes.Target, requests []probes.Request, o ui.Options) error {
 	run := func(ctx context.Context) error { return col.Run(ctx, probes.Tick, nil) }
 	return show(ctx, col, run, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, requests, o)
 }
 
-// show is the screen on a source, whose snapshots come as long as run runs, until
-// the user has seen enough.
+// show is the screen on a source whose snapshots come while run runs. The requested
+// probes are placed one by one: each can then be taken away by itself.
 func show(ctx context.Context, src ui.Source, run func(context.Context) error, target ui.Target, requests []probes.Request, o ui.Options) error {
 	ctx, stop := interrupted(ctx)
 	defer stop()
