@@ -56,8 +56,8 @@ type played struct {
 	placed time.Duration
 }
 
-// NewReplay reads a recording through once, so that what it has no room for, or
-// makes no sense of, is known now.
+// NewReplay reads a recording through once, so that its functions are known, and
+// what makes no sense in it. The error is one sentence.
 func NewReplay(source io.ReadSeeker) (*Replay, error) {
 	r := &Replay{source: source}
 	if err := r.rewind(); err != nil {
