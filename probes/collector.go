@@ -437,9 +437,7 @@ func (c *Collector) snapshot() *Snapshot {
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
 		st.rates(c.last.Find(p.ID), s.Interval)
-		s.HeldBack += st.HeldBack
-		s.Lost.Calls += st.CallsLost
-		s.Probes = append(s.Probes, st)
+		s.add(st)
 	}
 	return s
 }

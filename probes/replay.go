@@ -3,6 +3,7 @@ package probes
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -185,27 +186,32 @@ func (r *Replay) feed(s *recording.Sample) error {
 	if s.Stream != 0 {
 		return nil
 	}
-	var rec bpf.Record
-	if err := parseRecord(s.Raw, &rec); err != nil {
-		return err
+	// Every record begins with its kind, its CPU or group, and its probe's cookie.
+	if len(s.Raw) < 16 {
+		return fmt.Errorf("a record of %d bytes is too short", len(s.Raw))
 	}
-	if rec.Kind == bpf.RecordCell || rec.Kind == bpf.RecordGroup {
-		if !r.table.cookies[rec.Cookie] {
-			return nil
-		}
+	kind, index := binary.NativeEndian.Uint32(s.Raw), binary.NativeEndian.Uint32(s.Raw[4:])
+	cookie := binary.NativeEndian.Uint64(s.Raw[8:])
+	if kind != bpf.RecordTick && !r.table.cookies[cookie] {
+		return nil
 	}
-	if rec.Kind == bpf.RecordCell {
-		if int(rec.Index) >= r.header.Possible {
-			return fmt.Errorf("a record of CPU %d, of %d", rec.Index, r.header.Possible)
+	if kind == bpf.RecordCell {
+		if int(index) >= r.header.Possible {
+			return fmt.Errorf("a record of CPU %d, of %d", index, r.header.Possible)
 		}
-		if n := r.decoder.probes[rec.Cookie]; n == nil || n.cells[rec.Index] == nil {
+		if n := r.decoder.probes[cookie]; n == nil || n.cells[index] == nil {
 			if r.cells++; r.cells > maxCells {
 				return fmt.Errorf("it has counters of more than %d probes and CPUs", maxCells)
 			}
 		}
 	}
-	_, err := r.decoder.apply(&rec)
-	return err
+	if _, err := r.decoder.read(s.Raw); err != nil {
+		return err
+	}
+	if len(r.decoder.calls) > maxCalls {
+		return fmt.Errorf("it has more than %d calls in one tick", maxCalls)
+	}
+	return nil
 }
 
 // change takes a probe as it is from the next tick on.
@@ -243,7 +249,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 	s := &Snapshot{
 		Seq: l.Seq + 1, At: t.At.Add(r.before), Elapsed: r.before + t.Elapsed, Interval: t.Interval,
 		Kernel: l.Kernel, CPUs: l.CPUs, Method: l.Method, Filter: l.Filter,
-		Lost: Lost{Cells: r.decoder.lost, Calls: t.LostCalls}, Unfollowed: r.decoder.unfollowed, HeldBack: t.HeldBack,
+		Lost: Lost{Cells: r.decoder.lost}, Unfollowed: r.decoder.unfollowed,
 		Gone: t.Gone, Final: t.Final,
 		Placing: Progress{t.Placing[0], t.Placing[1]}, Leaving: Progress{t.Leaving[0], t.Leaving[1]},
 	}
@@ -254,7 +260,11 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 		}
 		r.decoder.measure(&st, p.stood, r.header.Possible, r.online)
 		st.rates(l.Find(p.ID), s.Interval)
-		s.Probes = append(s.Probes, st)
+		s.add(st)
+	}
+	s.Calls = r.decoder.takeCalls(s.At)
+	for i := range s.Calls {
+		s.Calls[i].Probe += r.base
 	}
 	r.last = s
 	return s

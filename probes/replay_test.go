@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -30,6 +31,8 @@ func sameSnapshot(t *testing.T, live, again *Snapshot) {
 		t.Errorf("tick %d: at %v, was %v", a.Seq, b.At, a.At)
 	}
 	a.At, b.At = time.Time{}, time.Time{}
+	sameCalls(t, a.Calls, b.Calls)
+	a.Calls, b.Calls = nil, nil
 	a.Probes, b.Probes = nil, nil
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("tick %d is\n%+v\nwas\n%+v", a.Seq, b, a)
@@ -52,6 +55,24 @@ func sameSnapshot(t *testing.T, live, again *Snapshot) {
 	}
 }
 
+func sameCalls(t *testing.T, live, again []Call) {
+	t.Helper()
+	if len(live) != len(again) {
+		t.Errorf("%d calls, were %d", len(again), len(live))
+		return
+	}
+	for i := range live {
+		was, is := live[i], again[i]
+		if !was.At.Equal(is.At) {
+			t.Errorf("call %d: at %v, was %v", i, is.At, was.At)
+		}
+		was.At, is.At = time.Time{}, time.Time{}
+		if !reflect.DeepEqual(was, is) {
+			t.Errorf("call %d is\n%+v\nwas\n%+v", i, is, was)
+		}
+	}
+}
+
 func facts(f *symbols.File) []any {
 	return []any{f.Path, f.Dev, f.Ino, f.BuildID, f.Machine, f.Class, f.Go, f.Unwinds, f.Library, f.Switches}
 }
@@ -66,7 +87,7 @@ func TestReplayIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCollectorHere(t, Config{Tap: rec})
+	c := newCollectorHere(t, Config{Tap: rec, Slow: 1})
 	live := []*Snapshot{collect(t, c)} // of nothing
 	place(t, c, request(t, f, Return, "work"), request(t, f, Entry, "work"))
 	twice := request(t, f, Return, "work")
@@ -120,6 +141,13 @@ func TestReplayIsExact(t *testing.T) {
 	if s, err := r.Next(); err != io.EOF {
 		t.Errorf("after the end comes %+v, %v", s, err)
 	}
+	calls := 0
+	for _, s := range live {
+		calls += len(s.Calls)
+	}
+	if calls == 0 {
+		t.Error("no call was reported")
+	}
 	equal(t, "hits of the last snapshot", r.last.Probes[0].Hits, made)
 	equal(t, "returned", r.last.Probes[0].Returned, made)
 }
@@ -127,14 +155,16 @@ func TestReplayIsExact(t *testing.T) {
 // Nothing of a snapshot is left out of a recording.
 func TestReplayIsComplete(t *testing.T) {
 	f := &symbols.File{Path: "/bin/x", Functions: []symbols.Function{{Symbol: symbols.Symbol{Name: "f"}}}}
+	probe := &Probe{File: f, Function: &f.Functions[0], cookie: cookieOf(0, 0)}
 	want := &Snapshot{
 		Seq: 1, At: time.Unix(1, 2), Elapsed: 3, Interval: 4, Kernel: "6.6", CPUs: 1, Method: "uprobe_multi", Gone: true, Final: true,
 		Filter: Filter{PIDs: []int{5}, TIDs: []int{6}, Cgroups: []string{"/a"}, Follow: true},
-		Probes: []Stats{{Probe: &Probe{File: f, Function: &f.Functions[0]}, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}}},
+		Probes: []Stats{{Probe: probe, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}, HeldBack: 9, CallsLost: 8}},
 		Lost:   Lost{Cells: 7, Calls: 8}, HeldBack: 9, Placing: Progress{10, 11}, Leaving: Progress{12, 13}, Unfollowed: 14,
+		Calls: []Call{{TID: 15, At: time.Unix(1, 0), Start: 997, Latency: 1, Return: 16}},
 	}
 	for field, v := range reflect.ValueOf(want).Elem().Fields() {
-		if v.IsZero() && field.Name != "Calls" { // they come as samples
+		if v.IsZero() {
 			t.Errorf("this test does not know %s", field.Name)
 		}
 	}
@@ -144,9 +174,18 @@ func TestReplayIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec.Begin(want, []int{0}, 1)
-	tick := bpf.Record{Kind: bpf.RecordTick}
+	cell := bpf.Record{Kind: bpf.RecordCell, Cookie: probe.cookie}
+	cell.Value[bpf.HeldBack], cell.Value[bpf.CallsLost] = 9, 8
+	tick := bpf.Record{Kind: bpf.RecordTick, At: 1000}
 	tick.Value[0], tick.Value[1] = want.Lost.Cells, want.Unfollowed
+	rec.Sample(0, raw(cell))
 	rec.Sample(0, raw(tick))
+	call := bpf.Call{Kind: bpf.RecordCall, Cookie: probe.cookie, At: 998, Start: 997, Tid: 15, Result: 16}
+	sample, err := binary.Append(nil, binary.NativeEndian, &call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Sample(0, sample)
 	rec.Tick(want)
 	if err := rec.Close(); err != nil {
 		t.Fatal(err)
@@ -180,7 +219,7 @@ func invent(t testing.TB, ticks int) []byte {
 			rec.Sample(0, raw(r))
 			_, _ = d.apply(&r)
 		}
-		rec.Sample(1, []byte("of another stream"))
+		rec.Sample(1, []byte("of a stream that is not known"))
 		s := &Snapshot{
 			Seq: uint64(i + 1), At: start.Add(time.Duration(i+1) * Tick), Elapsed: time.Duration(i+1) * Tick, Interval: Tick,
 			Probes: []Stats{{Probe: first, State: Attached}},

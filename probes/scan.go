@@ -20,6 +20,7 @@ const (
 	maxRecorded = 1 << 15 // probes, as many functions, and files
 	maxPerCPU   = 1 << 23 // probes × CPUs of a snapshot
 	maxCells    = 1 << 20 // counters that count, one a probe and CPU
+	maxCalls    = 1 << 16 // single calls of a snapshot
 	maxTime     = 100 * 365 * 24 * time.Hour
 )
 

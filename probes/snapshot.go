@@ -158,6 +158,13 @@ func (s *Stats) Balance() int64 {
 	return int64(s.Hits) - int64(s.Returned) - s.InFlight - int64(s.Unwound.Total()) - int64(s.Missed.Total())
 }
 
+// add takes a probe's numbers, with its part of the sums.
+func (s *Snapshot) add(st Stats) {
+	s.Probes = append(s.Probes, st)
+	s.HeldBack += st.HeldBack
+	s.Lost.Calls += st.CallsLost
+}
+
 // Find returns a probe's numbers, or nil.
 func (s *Snapshot) Find(id ID) *Stats {
 	i, found := slices.BinarySearchFunc(s.Probes, id, func(st Stats, id ID) int { return cmp.Compare(st.ID, id) })

@@ -115,9 +115,6 @@ type Tick struct {
 	Interval time.Duration `json:"interval_ns"`
 	Gone     bool          `json:"gone,omitempty"`
 	Final    bool          `json:"final,omitempty"`
-	HeldBack uint64        `json:"held_back,omitempty"`
-	// LostCalls is probes.Lost.Calls; lost cells are told by the samples.
-	LostCalls uint64 `json:"lost_calls,omitempty"`
-	Placing   [2]int `json:"placing,omitzero"` // done, of
-	Leaving   [2]int `json:"leaving,omitzero"`
+	Placing  [2]int        `json:"placing,omitzero"` // done, of
+	Leaving  [2]int        `json:"leaving,omitzero"`
 }
