@@ -135,7 +135,7 @@ func withWay(f probes.Finding) string {
 // screen, and its result shows in a later snapshot.
 func (m *model) reconcile() []tea.Cmd {
 	var cmds []tea.Cmd
-	for _, r := range m.rows {
+	for _, r := range slices.Clone(m.rows) { // one may be dropped
 		if cmd := m.reconcileRow(r); cmd != nil {
 			cmds = append(cmds, cmd)
 		}
