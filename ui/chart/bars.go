@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -93,6 +94,38 @@ func Hottest(perCPU []float64) (top float64, cpu int) {
 		return top, -1
 	}
 	return top, cpu
+}
+
+// Part is one part of a bar, as a share (0…1) of the width.
+type Part struct {
+	Share float64
+	Glyph rune
+	Style Style
+}
+
+// Parts draws a thin horizontal bar of several parts, one behind the other, on a
+// track. The whole has as many cells as its share says, and at least one.
+func Parts(c *Canvas, parts []Part, th *Theme) {
+	sum, from := 0.0, 0
+	for x := range c.W {
+		c.Put(x, 0, th.Track, th.Grid)
+	}
+	for _, p := range parts {
+		if math.IsNaN(p.Share) || p.Share <= 0 {
+			continue
+		}
+		sum += p.Share
+		to := int(math.Round(min(sum, 1) * float64(c.W)))
+		for x := from; x < to; x++ {
+			c.Put(x, 0, p.Glyph, p.Style)
+		}
+		from = max(from, to)
+	}
+	if from > 0 || sum == 0 {
+		return
+	}
+	most := slices.MaxFunc(parts, func(a, b Part) int { return cmp.Compare(a.Share, b.Share) })
+	c.Put(0, 0, most.Glyph, most.Style)
 }
 
 // Bar draws a thin horizontal bar over the share (0…1) of the width, on a

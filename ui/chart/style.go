@@ -117,14 +117,14 @@ type Glyphs struct {
 	Empty rune   // a sparkline's zero
 	Eight []rune // vertical bars: one to eight eighths
 
-	Bar, Half, Track                       rune // horizontal bars
+	Bar, Half, Track, Waits, Blocks        rune // horizontal bars
 	H, V, Tick, GridLine, Drop, Top        rune // rules, axes, ticks, lines of the chart
 	Cursor, Selected, Down, Up, Dot, Dash  rune
 	NotProbed, EntrySign, RetSign, Placing rune
 	Frozen, Failed, Live, Late             rune
 	Ellipsis, Prompt, Left, Right, Asks    rune
 	TopLeft, TopRight, BottomLeft, BottomR rune
-	Range, Times, Sigma, Check             string
+	Range, Times, Sigma, Check, AtMost     string
 	Zones                                  [4]rune // bars to p50, p90, p99, above, where colour cannot say
 	ASCII                                  bool
 }
@@ -133,14 +133,14 @@ type Glyphs struct {
 func Unicode() Glyphs {
 	return Glyphs{
 		Ramp: []rune("▁▂▃▄▅▆▇"), Empty: '▁', Eight: []rune("▁▂▃▄▅▆▇█"),
-		Bar: '━', Half: '╸', Track: '─',
+		Bar: '━', Half: '╸', Track: '─', Waits: '╍', Blocks: '═',
 		H: '─', V: '│', Tick: '┴', GridLine: '╌', Drop: '┊', Top: '▔',
 		Cursor: '▲', Selected: '▸', Down: '▾', Up: '▴', Dot: '·', Dash: '–',
 		NotProbed: '○', EntrySign: '●', RetSign: '◉', Placing: '◌',
 		Frozen: '‖', Failed: '×', Live: '●', Late: '○',
 		Ellipsis: '…', Prompt: '›', Left: '←', Right: '→', Asks: '▲',
 		TopLeft: '╭', TopRight: '╮', BottomLeft: '╰', BottomR: '╯',
-		Range: "–", Times: "×", Sigma: "Σ", Check: "✓",
+		Range: "–", Times: "×", Sigma: "Σ", Check: "✓", AtMost: "≤",
 		Zones: [4]rune{'█', '▓', '▒', '░'},
 	}
 }
@@ -149,14 +149,14 @@ func Unicode() Glyphs {
 func ASCII() Glyphs {
 	return Glyphs{
 		Ramp: []rune(".:-=+*#"), Empty: '_', Eight: []rune(".:-=+*##"),
-		Bar: '=', Half: '=', Track: '.',
+		Bar: '=', Half: '=', Track: '.', Waits: '~', Blocks: '-',
 		H: '-', V: '|', Tick: '+', GridLine: '-', Drop: ':', Top: '-',
 		Cursor: '^', Selected: '>', Down: 'v', Up: '^', Dot: '|', Dash: '-',
 		NotProbed: 'o', EntrySign: '*', RetSign: '@', Placing: '~',
 		Frozen: '=', Failed: 'x', Live: '*', Late: 'o',
 		Ellipsis: '~', Prompt: '>', Left: '<', Right: '>', Asks: '!',
 		TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomR: '+',
-		Range: "-", Times: "x", Sigma: "sum", Check: "ok",
+		Range: "-", Times: "x", Sigma: "sum", Check: "ok", AtMost: "<=",
 		Zones: [4]rune{'#', '+', '=', ':'},
 		ASCII: true,
 	}
