@@ -1,20 +1,15 @@
 package ui
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"uprobetop/probes"
 	"uprobetop/symbols"
 )
-
-// change is what undo takes back.
-type change struct {
-	file *symbols.File
-	fn   *symbols.Function
-	was  want
-}
 
 type checkedMsg struct {
 	wish
@@ -55,7 +50,7 @@ func (m *model) toggleReturn(r *row) tea.Cmd {
 // so that the same key tries again.
 func (m *model) wanted(r *row) want {
 	switch m.condition(r) {
-	case refused, failed, stopped, gone:
+	case refused, failed, stopped, gone, givenUp:
 		return off
 	}
 	return r.want
@@ -77,8 +72,14 @@ type wish struct {
 // needs no check.
 func (m *model) ask(w wish) tea.Cmd {
 	r := w.row
+	if m.opts.Recorded {
+		delete(m.dismissed, recordedBanner)
+		m.setBanner(false, recordedBanner)
+		return nil
+	}
 	if m.snap.Gone {
-		m.setBanner(true, clean(m.target.Label)+" has ended; its numbers stay until you leave")
+		m.dismissed = map[string]bool{}
+		m.show(m.goneBanner())
 		return nil
 	}
 	if w.want == off {
@@ -112,9 +113,9 @@ func (m *model) checked(msg checkedMsg) tea.Cmd {
 func (m *model) agree(w wish) tea.Cmd {
 	r := w.row
 	if w.undo {
-		m.undo = append(m.undo, change{file: r.file, fn: r.fn, was: m.wanted(r)})
+		m.remember(r)
 	}
-	r.finding, r.failure, r.want, r.kept, r.tried = nil, "", w.want, true, false
+	r.finding, r.failure, r.want, r.kept, r.tried, r.gaveUp = nil, "", w.want, true, false, false
 	retry := m.remove(r, slices.DeleteFunc(slices.Clone(r.all), func(st *probes.Stats) bool {
 		return !hopeless(st) && st.State != probes.Stopped
 	}))
@@ -134,7 +135,10 @@ func withWay(f probes.Finding) string {
 // after every snapshot and every change: what takes time is done beside the
 // screen, and its result shows in a later snapshot.
 func (m *model) reconcile() []tea.Cmd {
-	var cmds []tea.Cmd
+	if m.opts.Recorded {
+		return nil
+	}
+	cmds := m.reportCalls()
 	for _, r := range slices.Clone(m.rows) { // one may be dropped
 		if cmd := m.reconcileRow(r); cmd != nil {
 			cmds = append(cmds, cmd)
@@ -191,23 +195,55 @@ func hopeless(st *probes.Stats) bool {
 }
 
 func (m *model) place(r *row) tea.Cmd {
-	req := probes.Request{Kind: r.want.kind(), File: r.file, Function: r.fn, Accepted: m.yes[fileKey(r.file)]}
-	ctx, src := m.ctx, m.src
+	req, src := m.request(r), m.src
+	ctx, cancel := context.WithCancel(m.ctx)
+	r.cancel, r.begun = cancel, m.now
 	return func() tea.Msg {
+		defer cancel()
 		err := src.Place(ctx, req)
 		return placedMsg{r, src.Snapshot().Seq, err}
 	}
 }
 
+// slowWork is when a person is shown that something takes time, and the way out.
+const slowWork = 200 * time.Millisecond
+
+// canGiveUp says whether a row is being placed by this screen, for long enough
+// that giving up is offered.
+func (m *model) canGiveUp(r *row) bool {
+	return r.asked && !r.gaveUp && m.now.Sub(r.begun) >= slowWork
+}
+
+// giveUp has every pending Place end, and says whether there was one. What stood
+// already is taken away again; a probe that counted before stays.
+func (m *model) giveUp() bool {
+	any := false
+	for _, r := range m.rows {
+		if !m.canGiveUp(r) {
+			continue
+		}
+		any = true
+		r.cancel()
+		r.gaveUp, r.want = true, off
+		if r.stat != nil && r.stat.State == probes.Attached {
+			r.want = wantOf(r.stat.Kind)
+		}
+	}
+	return any
+}
+
 func (m *model) placed(msg placedMsg) tea.Cmd {
 	r := msg.row
 	r.asked = false
-	if msg.err != nil {
+	if msg.err != nil && !r.gaveUp {
 		r.failure, r.want = clean(msg.err.Error()), off
 		if r.stat != nil {
 			r.want = wantOf(r.stat.Kind)
 		}
 		m.setBanner(true, r.name+" cannot be placed: "+r.failure)
+	}
+	if r.want != off {
+		r.gaveUp = false // what counted before goes on
 	}
 	// The snapshot after this one may have been begun before Place returned.
 	r.settled = msg.seq + 2
@@ -251,9 +287,20 @@ func (m *model) notRemoved(msg removedMsg) {
 // takeAway is the d key: the row goes, and its probe with it. A probe that is
 // being placed has no id yet: its row goes as soon as it has one.
 func (m *model) takeAway(r *row) tea.Cmd {
-	m.undo = append(m.undo, change{file: r.file, fn: r.fn, was: m.wanted(r)})
+	m.remember(r)
 	r.want, r.finding, r.failure, r.leaving = off, nil, "", true
 	return m.reconcileRow(r)
+}
+
+// remember lets what a row wants now be had back.
+func (m *model) remember(r *row) {
+	file, fn, was := r.file, r.fn, m.wanted(r)
+	m.undo = append(m.undo, func(m *model) tea.Cmd {
+		r := m.rowFor(file, fn)
+		r.leaving = false
+		m.selected = r
+		return m.ask(wish{row: r, want: was})
+	})
 }
 
 // takeBack is the u key.
@@ -263,17 +310,14 @@ func (m *model) takeBack() tea.Cmd {
 	}
 	last := m.undo[len(m.undo)-1]
 	m.undo = m.undo[:len(m.undo)-1]
-	r := m.rowFor(last.file, last.fn)
-	r.leaving = false
-	m.selected = r
-	return m.ask(wish{row: r, want: last.was})
+	return last(m)
 }
 
 // freeze stops the picture, never the counting.
 func (m *model) freeze() {
 	m.frozen = !m.frozen
 	if m.frozen {
-		m.held = history{slices.Clone(m.past.seconds)}
+		m.held = m.past.clone()
 		return
 	}
 	m.shown = m.snap

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
 	"uprobetop/ui/format"
@@ -11,11 +13,15 @@ import (
 type banner struct {
 	bad  bool
 	text string
+	less string   // where there is no room for the text; may be empty
+	keys []string // what can be done about it: key, word, …
 }
 
-func (m *model) setBanner(bad bool, text string) {
-	if !m.dismissed[text] {
-		m.banner = banner{bad, text}
+func (m *model) setBanner(bad bool, text string) { m.show(banner{bad: bad, text: text}) }
+
+func (m *model) show(b banner) {
+	if !m.dismissed[b.text] {
+		m.banner = b
 	}
 }
 
@@ -24,18 +30,27 @@ func (m *model) closeBanner() {
 	m.banner = banner{}
 }
 
+// recordedBanner is what the keys say of a recording that would place something.
+const recordedBanner = "this is a recording: nothing can be placed"
+
 // lateBanner is the one banner whose text changes while it stands.
 const lateBanner = "no snapshot: the host is busy; totals stay exact"
 
 // warnAbout says what a person has to know beyond the row that it happens in;
 // the gravest comes last.
 func (m *model) warnAbout() {
-	if m.snap.Gone {
-		m.setBanner(false, clean(m.target.Label)+" has ended; its numbers stay until you leave")
+	if m.opts.Banner != "" && m.banner.text == m.opts.Banner {
+		return // it stands until it is closed
 	}
-	for _, r := range m.rows {
-		if r.stat != nil && r.stat.State == probes.Failed {
-			m.setBanner(true, r.name+" cannot be placed: "+clean(r.stat.Note))
+	if m.snap.Gone {
+		m.show(m.goneBanner())
+	}
+	for _, r := range slices.Backward(m.rows) {
+		if r.stat != nil && r.stat.State == probes.Failed && !r.gaveUp && !m.snap.Gone {
+			if text := r.name + " cannot be placed: " + clean(r.stat.Note); !m.dismissed[text] {
+				m.setBanner(true, text)
+				break
+			}
 		}
 	}
 	switch {
@@ -61,6 +76,10 @@ func (m *model) drawBanner(c *chart.Canvas) {
 		st, sign = m.th.Bad, m.th.Failed
 	}
 	c.Put(3, 0, sign, st)
-	c.Text(5, 0, chart.Cut(clean(text), c.W-19, m.th.Ellipsis), st)
-	drawKeys(c, c.W-1, 0, []string{"esc", "close"}, m.th)
+	text = clean(text)
+	x := drawKeys(c, c.W-1, 0, append(slices.Clone(m.banner.keys), "esc", "close"), m.th)
+	if m.banner.less != "" && chart.Width(text) > x-7 {
+		text = clean(m.banner.less)
+	}
+	c.Text(5, 0, chart.Cut(text, x-7, m.th.Ellipsis), st)
 }

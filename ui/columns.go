@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	"uprobetop/probes"
@@ -16,6 +17,7 @@ type column struct {
 	left  bool                 // begins at the left, after a gap of two
 	units []format.Unit        // nil: a plain count
 	value func(*row) (v float64, ok bool)
+	text  func(*row) string                       // to sort by, instead of a value
 	draw  func(m *model, c *chart.Canvas, r *row) // instead of a value
 	warn  bool                                    // anything but 0 wants a look
 }
@@ -52,14 +54,17 @@ func whenTimed(f func(*numbers) float64) func(*row) (float64, bool) {
 	}
 }
 
+// nameColumn is the one that has the room left by the others.
+var nameColumn = column{title: "FUNCTION", left: true, text: func(r *row) string { return r.name }}
+
 // columns is the table from left to right, behind FUNCTION.
 func columns() []column {
 	return []column{
-		{title: "KIND", width: from(100, 6), left: true, draw: drawKind},
+		{title: "KIND", width: from(100, 6), left: true, draw: drawKind, text: func(r *row) string { return kindWord(r) }},
 		{title: "HITS", width: from(0, 10), units: format.RateUnits, value: func(r *row) (float64, bool) { return r.num.rate, true }},
 		{title: "LOAD", width: from(118, 8), units: format.NoUnit, value: whenTimed(func(n *numbers) float64 { return n.load })},
-		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 16), left: true, draw: drawTrail},
-		{title: "PER CPU", width: steps(118, 18, 150, 34, 180, 66), left: true, draw: drawStrip},
+		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 16), left: true, draw: drawTrail, value: func(r *row) (float64, bool) { return r.trail.mean(30), true }},
+		{title: "PER CPU", width: steps(118, 18, 150, 34, 180, 66), left: true, draw: drawStrip, value: imbalance},
 		{title: "P50", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p50 })},
 		{title: "P90", width: from(140, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p90 })},
 		{title: "P99", width: from(0, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
@@ -76,7 +81,7 @@ func whenTimedStat(f func(*probes.Stats) float64) func(*row) (float64, bool) {
 		if r.shown == nil || r.shown.Kind != probes.Return {
 			return 0, false
 		}
-		return f(r.shown), true
+		return f(r.since()), true
 	}
 }
 
@@ -91,9 +96,9 @@ type place struct {
 func (m *model) layOut(w int) {
 	m.places = m.places[:0]
 	x := w - 1
+	widths := m.cells(w)
 	for i := len(m.columns) - 1; i >= 0; i-- {
-		col := &m.columns[i]
-		cells := col.width(w)
+		col, cells := &m.columns[i], widths[i]
 		if cells == 0 {
 			continue
 		}
@@ -211,26 +216,42 @@ func fitCount(v float64, w int) string {
 	return s
 }
 
+// kindWord is the kind of a row's probe, also of one that does not stand yet or
+// never did.
+func kindWord(r *row) string {
+	switch {
+	case r.stat != nil:
+		return [...]string{"entry", "ret"}[r.stat.Kind]
+	case r.want != off:
+		return [...]string{"entry", "ret"}[r.want.kind()]
+	}
+	return ""
+}
+
 func drawKind(m *model, c *chart.Canvas, r *row) {
-	st := m.th.Muted
-	word := string(m.th.Dash)
-	switch r.kindOf() {
-	case counted:
-		word = "entry"
-		if m.condition(r) == measuring {
-			st = m.th.Entry
-		}
-	case timed:
-		word = "ret"
-		if m.condition(r) == measuring {
+	word, st := kindWord(r), m.th.Muted
+	if word == "" {
+		word = string(m.th.Dash)
+	}
+	if m.condition(r) == measuring {
+		st = m.th.Entry
+		if r.kindOf() == timed {
 			st = m.th.Ret
-		}
-	case off:
-		if r.stat != nil {
-			word = [...]string{"entry", "ret"}[r.stat.Kind]
 		}
 	}
 	c.Text(0, 0, word, st)
+}
+
+// imbalance is how far the hottest CPU is from the mean; 1 if all are equal.
+func imbalance(r *row) (float64, bool) {
+	rates, sum := r.num.perCPU(), 0.0
+	for _, v := range rates {
+		sum += v
+	}
+	if sum == 0 {
+		return 0, false
+	}
+	return slices.Max(rates) * float64(len(rates)) / sum, true
 }
 
 func drawTrail(m *model, c *chart.Canvas, r *row) {
@@ -238,7 +259,7 @@ func drawTrail(m *model, c *chart.Canvas, r *row) {
 }
 
 func drawStrip(m *model, c *chart.Canvas, r *row) {
-	chart.Strip(c, r.num.perCPU, m.th)
+	chart.Strip(c, r.num.perCPU(), m.th)
 }
 
 // shorten fits a name into w cells: parameter lists go first, then template

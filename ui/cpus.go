@@ -27,7 +27,7 @@ const cpuColumn = 26 // least width of a column of bars
 
 // drawCPUs shows one thin bar a CPU.
 func drawCPUs(m *model, c *chart.Canvas, r *row) {
-	th, rates := m.th, r.num.perCPU
+	th, rates := m.th, r.num.perCPU()
 	if len(rates) == 0 {
 		return
 	}
@@ -108,7 +108,9 @@ func (m *model) drawCPUSummary(c *chart.Canvas, rates []float64, u format.Unit) 
 	if top, hot := chart.Hottest(rates); hot >= 0 {
 		x = c.Text(x+gap, 0, "hottest ", th.Muted)
 		x = c.Text(x, 0, "cpu "+itoa(hot), th.Hot.With(chart.Bold))
-		x = c.Text(x, 0, " "+format.Table(top/u.Scale), th.Text)
+		if rate := " " + format.Table(top/u.Scale); x+len(rate) < c.W {
+			x = c.Text(x, 0, rate, th.Text)
+		}
 		if times := ", " + strconv.FormatFloat(top/mean, 'f', 1, 64) + th.Times + " the mean"; x+chart.Width(times) < c.W {
 			x = c.Text(x, 0, times, th.Text)
 		}

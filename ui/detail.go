@@ -13,17 +13,20 @@ import (
 // view is one way to look at the selected function.
 type view struct {
 	title   string
-	windows bool // its numbers are over the window; else since the probe was placed
+	edge    func(m *model, c *chart.Canvas, y0 int) int // ends the rule with what the numbers are of; returns where that begins
 	draw    func(m *model, c *chart.Canvas, r *row)
 	reading func(m *model, c *chart.Canvas, r *row) // one row; may be nil
+	turn    func(m *model)                          // the y key; may be nil
+	step    func(m *model, by int)                  // the keys ← and →; may be nil
 }
 
 // views are the tabs, in the order of their digits.
 func views() []view {
 	return []view{
-		{"latency", true, drawLatency, drawLatencyReading},
-		{"CPUs", true, drawCPUs, nil},
-		{"ledger", false, drawLedger, nil},
+		{"latency", drawWindow, drawLatency, drawLatencyReading, func(m *model) { m.charts.linear = !m.charts.linear }, (*model).moveCursor},
+		{"CPUs", drawWindow, drawCPUs, nil, nil, nil},
+		{slowTitle, drawThreshold, drawSlow, drawSlowReading, (*model).turnCalls, (*model).stepCall},
+		{"ledger", drawSincePlaced, drawLedger, nil, nil, nil},
 	}
 }
 
@@ -77,28 +80,7 @@ func (m *model) measured(r *row) bool {
 // drawNoNumbers says what there is to say of a row without numbers.
 func (m *model) drawNoNumbers(c *chart.Canvas, r *row) {
 	th := m.th
-	cond := m.condition(r)
-	s := m.sentence(r, cond)
-	lines := []string{s.long}
-	keys := []string{"d", "take the row away"}
-	switch cond {
-	case silent:
-		lines = []string{
-			"Armed for " + format.Span(m.snap.Elapsed-r.stat.Placed) + ", 0 hits: no call reached this address.",
-			"It was not called, or it is inlined into its callers.",
-		}
-		if r.stat.Filtered > 0 {
-			lines[1] = format.Count(r.stat.Filtered) + " hits were of processes that the filter leaves out."
-		}
-		keys = []string{"/", "find its relatives", "d", "take the probe away"}
-	case refused, failed:
-		keys = append([]string{"space", "try again"}, keys...)
-	case notProbed:
-		lines = []string{"Not probed."}
-		keys = []string{"space", "count its hits", "r", "measure its latency", "d", "take the row away"}
-	case placing:
-		keys = nil
-	}
+	lines, keys := m.reasons(r)
 	y := 0
 	for i, line := range lines {
 		st := th.Muted
@@ -121,7 +103,7 @@ func (m *model) drawRule(c *chart.Canvas, r *row, y0 int) {
 	th := m.th
 	c.Fill(0, 0, c.W, 1, th.H, th.Line)
 	x := 1
-	right := m.drawWindow(c, m.views[m.viewAt], y0)
+	right := m.views[m.viewAt].edge(m, c, y0)
 	if hidden := m.hidden(); hidden != "" {
 		right = c.Right(right-2, 0, " "+hidden+" ", th.Muted)
 	}
@@ -162,11 +144,8 @@ func (m *model) hidden() string {
 
 // drawWindow ends a rule with what the numbers are over, and returns where
 // that begins.
-func (m *model) drawWindow(c *chart.Canvas, v view, y0 int) int {
+func drawWindow(m *model, c *chart.Canvas, y0 int) int {
 	th := m.th
-	if !v.windows {
-		return c.Right(c.W-1, 0, " "+m.sincePlaced()+" ", th.Text)
-	}
 	x := c.Right(c.W-1, 0, "] ", th.Key)
 	right := x
 	x = c.Right(x, 0, m.windowName()+" ", th.Text)
@@ -176,7 +155,14 @@ func (m *model) drawWindow(c *chart.Canvas, v view, y0 int) int {
 	return left
 }
 
+func drawSincePlaced(m *model, c *chart.Canvas, _ int) int {
+	return c.Right(c.W-1, 0, " "+m.sincePlaced()+" ", m.th.Text)
+}
+
 func (m *model) sincePlaced() string {
+	if s := m.sinceClear(); s != "" {
+		return s
+	}
 	if m.selected == nil || m.selected.shown == nil {
 		return "since it was placed"
 	}
@@ -184,8 +170,11 @@ func (m *model) sincePlaced() string {
 }
 
 func (m *model) windowName() string {
-	d := m.window()
-	if d == 0 {
+	d, zero := m.window(), m.history().zero
+	switch {
+	case zero != nil && (d == 0 || m.shown.Elapsed-zero.Elapsed < d):
+		return m.sinceClear()
+	case d == 0:
 		return "since start"
 	}
 	return "last " + itoa(int(d/time.Second)) + "s"
@@ -242,7 +231,10 @@ func (m *model) drawZoomed(c *chart.Canvas) {
 	sign, st := m.sign(r, m.condition(r))
 	c.Put(1, 0, sign, st)
 	x := c.Text(3, 0, shorten(r.name, c.W-40, th.Ellipsis), th.Bright)
-	c.Text(x+2, 0, itoa(m.viewAt+1)+" "+v.title, th.Muted)
+	x = c.Text(x+2, 0, itoa(m.viewAt+1)+" "+v.title, th.Muted)
+	if v.title == slowTitle && r.shown != nil && r.shown.Kind == probes.Return {
+		c.Text(x+2, 0, m.thresholdText(r, 0), th.Text)
+	}
 	drawKeys(c, c.W-1, 0, []string{"esc", "back"}, th)
 	m.drawView(c.Sub(0, 1, c.W, c.H-1), v, r)
 }
@@ -250,15 +242,19 @@ func (m *model) drawZoomed(c *chart.Canvas) {
 // wide says whether all views have room side by side.
 func (m *model) wide() bool { return m.w >= 160 && m.h >= 45 }
 
-// drawPanes shows every view at once: latency over ledger, CPUs to the right.
+// drawPanes shows every view at once: latency over ledger and slow calls, CPUs
+// to the right.
 func (m *model) drawPanes(c *chart.Canvas, r *row, y0 int) {
-	left := c.W * 62 / 100
+	left := c.W * 70 / 100
 	low := 15
 	if c.H >= 38 {
 		low = 19
 	}
 	m.drawPane(c.Sub(0, 0, left, c.H-low), 0, r, y0)
-	m.drawPane(c.Sub(0, c.H-low, left, low), 2, r, y0+c.H-low)
+	half := left * 53 / 100
+	m.drawPane(c.Sub(0, c.H-low, half, low), 3, r, y0+c.H-low)
+	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), 2, r, y0+c.H-low)
+	c.Fill(half, c.H-low+1, 1, low-1, m.th.V, m.th.Grid)
 	m.drawPane(c.Sub(left+1, 0, c.W-left-1, c.H), 1, r, y0)
 	c.Fill(left, 1, 1, c.H-1, m.th.V, m.th.Grid)
 }
@@ -267,7 +263,7 @@ func (m *model) drawPane(c *chart.Canvas, at int, r *row, y0 int) {
 	th, v := m.th, m.views[at]
 	c.Fill(0, 0, c.W, 1, th.H, th.Line)
 	x := 1
-	right := m.drawWindow(c, v, y0)
+	right := v.edge(m, c, y0)
 	if at == 0 {
 		x = c.Text(x, 0, " "+shorten(r.name, right-24, th.Ellipsis)+" ", th.Bright) + 1
 	}

@@ -111,7 +111,7 @@ func (h *helper) whole() bool { return false }
 func (h *helper) keys() []binding { return nil }
 
 func (h *helper) update(m *model, msg tea.KeyPressMsg) tea.Cmd {
-	n := len(h.entries())
+	n := len(h.entries(m))
 	switch k := msg.String(); k {
 	case "esc", "?", "f1":
 		m.dialog = nil
@@ -128,7 +128,7 @@ func (h *helper) update(m *model, msg tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		m.dialog = nil
 		if h.at >= 0 && h.at < n {
-			b := h.entries()[h.at]
+			b := h.entries(m)[h.at]
 			if b.when == nil || b.when(m) {
 				return b.do(m)
 			}
@@ -143,8 +143,8 @@ func (h *helper) update(m *model, msg tea.KeyPressMsg) tea.Cmd {
 }
 
 // entries are the bindings that contain what was typed.
-func (h *helper) entries() []binding {
-	all := keys()
+func (h *helper) entries(m *model) []binding {
+	all := m.keys()
 	slices.SortStableFunc(all, func(a, b binding) int { return groupRank(a.group) - groupRank(b.group) })
 	return slices.DeleteFunc(all, func(b binding) bool {
 		return b.help == "" || !strings.Contains(strings.ToLower(b.show+" "+b.help), strings.ToLower(h.query))
@@ -152,11 +152,11 @@ func (h *helper) entries() []binding {
 }
 
 func groupRank(g string) int {
-	return slices.Index([]string{groupProbes, groupTime, groupKeep, groupLook, groupMove}, g)
+	return slices.Index([]string{groupProbes, groupTime, groupLook, groupMove, groupKeep}, g)
 }
 
 func (h *helper) draw(m *model, c *chart.Canvas) {
-	entries := h.entries()
+	entries := h.entries(m)
 	lines := h.lines(m, entries)
 	two := c.W >= 100
 	rows := len(lines)

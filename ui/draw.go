@@ -104,7 +104,7 @@ func (m *model) drawTooSmall(c *chart.Canvas) {
 // drawScreen draws the regions from top to bottom.
 func (m *model) drawScreen(c *chart.Canvas) {
 	m.drawHeader(c.Sub(0, 0, m.w, 1))
-	m.drawKeyBar(c.Sub(0, m.h-1, m.w, 1), keys())
+	m.drawKeyBar(c.Sub(0, m.h-1, m.w, 1), m.keys())
 	if len(m.rows) == 0 {
 		m.drawNothing(c.Sub(0, 1, m.w, m.h-2))
 		m.drawBanner(c.Sub(0, m.h-2, m.w, 1))
@@ -222,6 +222,8 @@ func (m *model) state() (text string, mark rune, st chart.Style) {
 		return "frozen, " + format.Seconds(m.snap.Elapsed-m.shown.Elapsed) + " behind", th.Frozen, th.Warn
 	case m.snap.Final || m.snap.Gone:
 		return "ended", th.Late, th.Muted
+	case m.opts.Recorded:
+		return "replay 1" + th.Times, th.Selected, th.Accent
 	case d > 0:
 		return format.Seconds(d) + " late", th.Late, th.Warn
 	case m.snap.Interval > 0:
@@ -267,6 +269,7 @@ func (m *model) drawTotals(c *chart.Canvas) {
 		lost = th.Warn
 	}
 	x = c.Text(c.Text(x+gap, 0, "lost ", th.Muted), 0, fitCount(float64(t.lost), 12), lost)
+	x = m.drawMoment(c, x, gap)
 	const label = "hits by CPU "
 	room := min(c.W-1-x-gap-len(label), 32)
 	if m.w >= 180 {
@@ -278,6 +281,27 @@ func (m *model) drawTotals(c *chart.Canvas) {
 	room = stripWidth(len(t.perCPU), room)
 	chart.Strip(c.Sub(c.W-1-room, 0, room, 1), t.perCPU, th)
 	c.Right(c.W-1-room, 0, label, th.Muted)
+}
+
+// drawMoment says since when the numbers count, if they were cleared, and what a
+// demo plays, and returns the cell behind it.
+func (m *model) drawMoment(c *chart.Canvas, x, gap int) int {
+	th := m.th
+	if s := m.sinceClear(); s != "" && x+gap+len(s) < c.W {
+		x = c.Text(x+gap, 0, s, th.Accent)
+	}
+	if !m.hasScenes() {
+		return x
+	}
+	name := clean(m.opts.Scenes[m.scene.at].Name)
+	if x+gap+len("scene:   S next")+chart.Width(name) >= c.W {
+		return x
+	}
+	x = c.Text(c.Text(x+gap, 0, "scene: ", th.Muted), 0, name, th.Text)
+	from := x + 2
+	x = c.Text(c.Text(from, 0, "S", th.Key), 0, " next", th.Muted)
+	m.spot(from, 1, x-from, 1, func(m *model, _ int) tea.Cmd { return m.nextScene() })
+	return x
 }
 
 // stripWidth is how many of the cells a strip needs.

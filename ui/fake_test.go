@@ -19,6 +19,15 @@ type fakeSource struct {
 	err     error
 	placed  []probes.Request
 	removed []probes.ID
+	told    []report
+	stuck   bool                                // Place returns when its context ends
+	calls   func(seconds float64) []probes.Call // of the snapshot at that time; nil: none
+}
+
+// report is one call of Report.
+type report struct {
+	id   probes.ID
+	over time.Duration
 }
 
 func (f *fakeSource) Snapshot() *probes.Snapshot {
@@ -29,7 +38,11 @@ func (f *fakeSource) Snapshot() *probes.Snapshot {
 
 func (f *fakeSource) Check(probes.Request) probes.Finding { return f.finding }
 
-func (f *fakeSource) Place(_ context.Context, reqs ...probes.Request) error {
+func (f *fakeSource) Place(ctx context.Context, reqs ...probes.Request) error {
+	if f.stuck {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.placed = append(f.placed, reqs...)
@@ -43,7 +56,40 @@ func (f *fakeSource) Remove(id probes.ID) error {
 	return nil
 }
 
-func (f *fakeSource) Report(probes.ID, time.Duration) error { return f.err }
+func (f *fakeSource) Report(id probes.ID, over time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = append(f.told, report{id, over})
+	return f.err
+}
+
+// slowAt is now and then a slow call of buf_page_get_gen that returned just
+// before a moment.
+func slowAt(seconds float64) []probes.Call {
+	n := int(seconds*4) / 4
+	if n%3 == 0 {
+		return nil
+	}
+	latency := time.Duration(60+7*(n*n%91)) * time.Microsecond
+	if n%5 == 0 {
+		latency *= 4
+	}
+	c := probes.Call{
+		Probe: 1, PID: 2841, TID: 2901 + n%17, Comm: [...]string{"ib_io_rd-3", "connection"}[n%2], CPU: 17,
+		At: time.Date(2026, 11, 30, 14, 7, 31, 0, time.UTC).Add(time.Duration(seconds*1e9) - 3*time.Millisecond), Start: uint64(seconds * 4), Latency: latency,
+		Args: [3]uint64{0x7f1ab0012340, 16, 2}, Return: 1<<64 - 11,
+		Thread: &probes.ThreadStats{OnCPU: latency / 7, Waiting: latency / 5, Voluntary: 3, Involuntary: 1, MinorFaults: uint64(n % 2 * 12)},
+	}
+	switch {
+	case n%7 == 0:
+		c.Thread = nil
+	case n%4 == 0:
+		c.CPU, c.Thread.Voluntary, c.Thread.Waiting = n%64, 0, 0
+	case n%11 == 0:
+		c.Thread.MajorFaults = 1
+	}
+	return []probes.Call{c}
+}
 
 var (
 	libc = &symbols.File{Path: "/lib/x86_64-linux-gnu/libc.so.6", Dev: 1, Ino: 2, Functions: functions(

@@ -62,11 +62,14 @@ func TestGoldens(t *testing.T) {
 		{"wide-200x60", 200, 60, []string{"esc"}},
 		{"cpus-120x40", 120, 40, []string{"2"}},
 		{"cpus-80x24", 80, 24, []string{"2"}},
-		{"ledger-120x40", 120, 40, []string{"3"}},
-		{"ledger-80x24", 80, 24, []string{"3"}},
+		{"ledger-120x40", 120, 40, []string{"4"}},
+		{"ledger-80x24", 80, 24, []string{"4"}},
 		{"linear-120x40", 120, 40, []string{"y"}},
 		{"entry-120x40", 120, 40, []string{"j", "j", "j"}},
 		{"silent-120x40", 120, 40, []string{"G", "k"}},
+		{"columns-120x40", 120, 40, []string{"C", "j", "j", "space"}},
+		{"columns-60x12", 60, 12, []string{"C"}},
+		{"by-name-120x40", 120, 40, []string{"<", "<", "<"}},
 		{"failed-120x40", 120, 40, []string{"G"}},
 		{"frozen-120x40", 120, 40, []string{"p"}},
 		{"help-120x40", 120, 40, []string{"?"}},
@@ -76,7 +79,7 @@ func TestGoldens(t *testing.T) {
 		{"find-60x12", 60, 12, []string{"/", "m"}},
 		{"help-60x12", 60, 12, []string{"?", "down", "down"}},
 		{"cpus-60x12", 60, 12, []string{"esc", "enter", "tab"}},
-		{"ledger-60x12", 60, 12, []string{"esc", "enter", "3"}},
+		{"ledger-60x12", 60, 12, []string{"esc", "enter", "4"}},
 		{"big-300x100", 300, 100, []string{"esc"}},
 		{"too-small-44x9", 44, 9, nil},
 	} {
@@ -89,6 +92,52 @@ func TestGoldens(t *testing.T) {
 			golden(t, tt.name, s.text())
 		})
 	}
+}
+
+// TestGoldenSlowCalls has the view of single calls at every size, in both orders,
+// and after a clear.
+func TestGoldenSlowCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		w, h int
+		keys []string
+	}{
+		{"slow-120x40", 120, 40, []string{"right", "right"}},
+		{"slow-80x24", 80, 24, nil},
+		{"slow-60x12", 60, 12, nil},
+		{"slow-200x50", 200, 50, nil},
+		{"slowest-120x40", 120, 40, []string{"y"}},
+		{"slow-entry-120x40", 120, 40, []string{"j", "j", "j"}},
+		{"cleared-120x40", 120, 40, []string{"c", "4"}},
+	} {
+		s := looking(t, tt.w, tt.h)
+		s.press(tt.keys...)
+		s.publish(mysqlLoad, func(sn *probes.Snapshot) { sn.HeldBack, sn.Lost.Calls = 214, 12 })
+		golden(t, tt.name, s.text())
+	}
+}
+
+func TestGoldenPlacing(t *testing.T) {
+	s, _ := placingFree(t, 120, 40)
+	s.placed(2, 4)
+	golden(t, "placing-120x40", s.text())
+	s.press("esc")
+	golden(t, "given-up-120x40", s.text())
+}
+
+func TestGoldenGone(t *testing.T) {
+	s := goneScreen(t, 120, func() (string, bool) { return "mysqld 3011", true })
+	s.run(s.askSuccessor())
+	golden(t, "gone-120x24", s.text())
+}
+
+func TestGoldenScene(t *testing.T) {
+	opts := Options{Recorded: true, Banner: "a recording of the demo: probing needs root", Scenes: []Scene{{"calm"}, {"lock storm"}}}
+	opts.SetScene = func(int) error { return nil }
+	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, twoLoads)}, opts)
+	s.runFor(10, 4, twoLoads)
+	s.press("S")
+	golden(t, "recorded-120x40", s.text())
 }
 
 func TestGoldenNothingProbed(t *testing.T) {

@@ -75,7 +75,12 @@ func (s *screen) runFor(seconds float64, cpus int, loads []load) {
 			step = 0.25
 		}
 		at += step
-		s.src.snap = snapshotAt(at, cpus, loads)
+		snap := snapshotAt(at, cpus, loads)
+		snap.Seq = s.src.snap.Seq + 1
+		if s.src.calls != nil {
+			snap.Calls = s.src.calls(at)
+		}
+		s.src.snap = snap
 		s.pull(time.Duration(step * 1e9))
 	}
 }

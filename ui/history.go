@@ -1,17 +1,23 @@
 package ui
 
 import (
+	"iter"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"uprobetop/probes"
 	"uprobetop/probes/hist"
 )
 
-// history keeps one snapshot a second, for as long as the longest window.
+// history keeps one snapshot a second, for as long as the longest window, and
+// the calls that were reported one by one.
 type history struct {
 	seconds []*probes.Snapshot // ascending
+	zero    *probes.Snapshot   // what is counted from; nil: from the start
+	calls   map[probes.ID]*callLog
+	skipped uint64 // snapshots whose calls were not seen
 }
 
 const keepSeconds = 32
@@ -28,19 +34,24 @@ func (h *history) add(s *probes.Snapshot) bool {
 	return true
 }
 
-// before returns the newest snapshot that is at least d older than now, or nil
-// if the history does not go back that far. d 0 means since the start.
+// before returns the newest snapshot that is at least d older than now, or the
+// one from which everything counts, if that is newer; nil is the start. d 0
+// means since then.
 func (h *history) before(now *probes.Snapshot, d time.Duration) *probes.Snapshot {
 	if d == 0 {
-		return nil
+		return h.zero
 	}
 	for _, s := range slices.Backward(h.seconds) {
 		// Ticks are not exact: a second may come a little early.
-		if now.Elapsed-s.Elapsed >= d-50*time.Millisecond {
-			return s
+		if now.Elapsed-s.Elapsed < d-50*time.Millisecond {
+			continue
 		}
+		if h.zero != nil && s.Elapsed < h.zero.Elapsed {
+			break
+		}
+		return s
 	}
-	return nil
+	return h.zero
 }
 
 // lastSecond returns the two snapshots between which the last full second lies.
@@ -55,25 +66,31 @@ func (h *history) lastSecond() (from, to *probes.Snapshot) {
 	return h.seconds[n-2], h.seconds[n-1]
 }
 
+// find returns a probe's numbers, or nil.
 func find(s *probes.Snapshot, id probes.ID) *probes.Stats {
-	if s == nil {
+	if s == nil || len(s.Probes) == 0 {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(s.Probes, id, func(st probes.Stats, id probes.ID) int {
-		return int(int64(st.ID) - int64(id))
-	})
-	if !ok {
+	// Ids grow one by one: where no probe was removed, this is the one; else it is
+	// one before.
+	i := min(id-s.Probes[0].ID, probes.ID(len(s.Probes)-1))
+	if s.Probes[i].ID != id {
+		i = probes.ID(sort.Search(int(i), func(j int) bool { return s.Probes[j].ID >= id }))
+	}
+	if s.Probes[i].ID != id {
 		return nil
 	}
 	return &s.Probes[i]
 }
 
+// nothing is what a probe had counted before it was there.
+var nothing probes.Stats
+
 // numbers is what a row shows, over the window.
 type numbers struct {
-	window time.Duration // how much of it the probe was there
-	rate   float64       // hits/s over the last full second
-	load   float64       // over the last full second
-	perCPU []float64
+	window time.Duration   // how much of it the probe was there
+	rate   float64         // hits/s over the last full second
+	load   float64         // over the last full second
 	lat    *hist.Histogram // nil for a uprobe
 	calls  uint64
 	mean   float64
@@ -82,6 +99,12 @@ type numbers struct {
 	p99    float64
 	p999   float64
 	max    float64
+	// What the numbers by CPU are of: they are computed when they are asked for.
+	st, base *probes.Stats
+	cpus     int
+	byCPU    []float64
+
+	bound bool // the largest was no larger than max: extremes cannot be subtracted
 }
 
 // measure computes the numbers of one probe at the snapshot now.
@@ -93,9 +116,9 @@ func (h *history) measure(now *probes.Snapshot, st *probes.Stats, window time.Du
 	if base != nil {
 		n.window = now.Elapsed - old.Elapsed
 	} else {
-		base = &probes.Stats{}
+		base = &nothing
 	}
-	n.perCPU = perCPU(now.CPUs, st, base, n.window)
+	n.st, n.base, n.cpus = st, base, now.CPUs
 	n.rate, n.load = h.second(st)
 	if st.Kind != probes.Return || st.Latency == nil {
 		return n
@@ -103,6 +126,7 @@ func (h *history) measure(now *probes.Snapshot, st *probes.Stats, window time.Du
 	n.lat = st.Latency
 	if base.Latency != nil {
 		n.lat = st.Latency.Sub(base.Latency)
+		n.bound = st.Latency.Max == base.Latency.Max
 	}
 	n.calls = n.lat.Count()
 	n.mean = n.lat.Mean()
@@ -135,24 +159,43 @@ func (h *history) second(st *probes.Stats) (rate, load float64) {
 }
 
 // perCPU is hits/s by CPU number over the window.
-func perCPU(cpus int, st, base *probes.Stats, window time.Duration) []float64 {
-	for _, c := range st.PerCPU {
-		cpus = max(cpus, c.CPU+1)
+func (n *numbers) perCPU() []float64 {
+	if n.byCPU == nil {
+		n.byCPU = n.addTo(make([]float64, n.cpus))
 	}
-	out := make([]float64, cpus)
-	if window <= 0 {
-		return out
-	}
-	for _, c := range st.PerCPU {
-		out[c.CPU] = float64(c.Hits)
-	}
-	for _, c := range base.PerCPU {
-		if c.CPU < len(out) {
-			out[c.CPU] -= float64(c.Hits)
+	return n.byCPU
+}
+
+// since goes over the hits of each CPU that are not in an older state. Both are
+// in order of CPU.
+func since(now, old []probes.CPUStats) iter.Seq2[int, uint64] {
+	return func(yield func(i int, hits uint64) bool) {
+		for i, c := range now {
+			for len(old) > 0 && old[0].CPU < c.CPU {
+				old = old[1:]
+			}
+			if len(old) > 0 && old[0].CPU == c.CPU {
+				c.Hits -= old[0].Hits
+			}
+			if !yield(i, c.Hits) {
+				return
+			}
 		}
 	}
-	for i := range out {
-		out[i] /= window.Seconds()
+}
+
+// addTo adds the hits/s of each CPU, and makes room for those that are missing.
+func (n *numbers) addTo(out []float64) []float64 {
+	if n.window <= 0 {
+		return out
+	}
+	seconds := n.window.Seconds()
+	for i, hits := range since(n.st.PerCPU, n.base.PerCPU) {
+		cpu := n.st.PerCPU[i].CPU
+		for cpu >= len(out) {
+			out = append(out, 0)
+		}
+		out[cpu] += float64(hits) / seconds
 	}
 	return out
 }
@@ -176,6 +219,18 @@ func (t *trail) add(second int, rate float64) {
 	} else if i >= 0 {
 		t.rates = append(t.rates, rate)
 	}
+}
+
+// mean is the mean rate of the newest n seconds; 0 while there is none.
+func (t *trail) mean(n int) float64 {
+	sum, have := 0.0, 0.0
+	for _, rate := range t.rates[max(len(t.rates)-n, 0):] {
+		if !math.IsNaN(rate) {
+			sum += rate
+			have++
+		}
+	}
+	return sum / max(have, 1)
 }
 
 // forget drops what is too old to be shown.

@@ -66,6 +66,20 @@ func keys() []binding {
 	return slices.Concat(probeKeys(), lookKeys(), moveKeys(), leaveKeys())
 }
 
+// keys is the table for this screen, at this moment.
+func (m *model) keys() []binding {
+	table := keys()
+	if slices.ContainsFunc(m.rows, m.canGiveUp) {
+		i := slices.IndexFunc(table, func(b binding) bool { return b.show == "esc" })
+		table[i].bar = "give up"
+	}
+	if m.hasScenes() {
+		at := len(table) - len(leaveKeys())
+		table = slices.Insert(table, at, binding{[]string{"S"}, "S", "the demo's next scene", groupTime, "scene", 1, (*model).nextScene, nil})
+	}
+	return table
+}
+
 func probeKeys() []binding {
 	return []binding{
 		{[]string{"space"}, "space", "count the hits, or no more", groupProbes, "count", 2, withRow((*model).toggle), (*model).hasRow},
@@ -73,6 +87,7 @@ func probeKeys() []binding {
 		{[]string{"d"}, "d", "take the row away, and its probe", groupProbes, "", 0, withRow((*model).takeAway), (*model).hasRow},
 		{[]string{"u"}, "u", "undo the last change", groupProbes, "undo", 7, (*model).takeBack, func(m *model) bool { return len(m.undo) > 0 }},
 		{[]string{"/"}, "/", "find a function", groupProbes, "find", 0, (*model).openFind, nil},
+		{[]string{"o"}, "o", "follow a target that runs again", groupProbes, "follow", 0, (*model).follow, (*model).canFollow},
 	}
 }
 
@@ -82,13 +97,17 @@ func lookKeys() []binding {
 		{[]string{"shift+tab"}, "shift-tab", "", groupLook, "", 0, quiet(func(m *model) { m.nextView(-1) }), (*model).hasView},
 		{[]string{"enter"}, "enter", "fill the screen, and back", groupLook, "zoom", 5, quiet((*model).zoom), (*model).hasRow},
 		{[]string{"esc"}, "esc", "back; close the banner", groupLook, "", 0, quiet((*model).back), nil},
-		{[]string{"y"}, "y", "count axis: log, linear", groupLook, "", 0, quiet(func(m *model) { m.charts.linear = !m.charts.linear }), nil},
+		{[]string{"y"}, "y", "axis log, linear; newest, slowest", groupLook, "", 0, quiet((*model).turnView), (*model).hasView},
+		{[]string{"+"}, "+ -", "threshold of slow calls", groupLook, "threshold", zoomRank, func(m *model) tea.Cmd { return m.stepThreshold(true) }, (*model).canStep},
+		{[]string{"-"}, "-", "", groupLook, "", 0, func(m *model) tea.Cmd { return m.stepThreshold(false) }, (*model).canStep},
 		{[]string{"<"}, "< >", "sort by the column beside", groupLook, "", 0, quiet(func(m *model) { m.sortBy(-1) }), nil},
 		{[]string{">"}, ">", "", groupLook, "", 0, quiet(func(m *model) { m.sortBy(1) }), nil},
 		{[]string{"I"}, "I", "sort the other way round", groupLook, "", 0, quiet(func(m *model) { m.ascending = !m.ascending; m.resort() }), nil},
 		{[]string{"["}, "[ ]", "window: 10s, 30s, since start", groupTime, "window", zoomRank, quiet(func(m *model) { m.turnWindow(-1) }), nil},
 		{[]string{"]"}, "]", "", groupTime, "", 0, quiet(func(m *model) { m.turnWindow(1) }), nil},
 		{[]string{"p"}, "p", "freeze the picture, count on", groupTime, "freeze", 6, quiet((*model).freeze), (*model).hasRow},
+		{[]string{"c"}, "c", "clear: count from zero", groupTime, "clear", 7, quiet((*model).clear), (*model).hasRow},
+		{[]string{"C", "f2"}, "C", "choose the columns", groupLook, "", 0, quiet((*model).openColumns), nil},
 	}
 	for i, v := range views() {
 		d := string(rune('1' + i))
@@ -114,8 +133,8 @@ func moveKeys() []binding {
 		{[]string{"ctrl+u"}, "ctrl-u", "", groupMove, "", 0, move(page(-1, 2)), nil},
 		{[]string{"pgdown"}, "pgdn pgup", "a page", groupMove, "", 0, move(page(1, 1)), nil},
 		{[]string{"pgup"}, "pgup", "", groupMove, "", 0, move(page(-1, 1)), nil},
-		{[]string{"left"}, "← →", "cursor over the buckets", groupMove, "bucket", zoomRank + 1, quiet(func(m *model) { m.moveCursor(-1) }), nil},
-		{[]string{"right"}, "→", "", groupMove, "", 0, quiet(func(m *model) { m.moveCursor(1) }), nil},
+		{[]string{"left"}, "← →", "cursor: bucket, or call", groupMove, "cursor", zoomRank + 1, quiet(func(m *model) { m.stepView(-1) }), (*model).hasView},
+		{[]string{"right"}, "→", "", groupMove, "", 0, quiet(func(m *model) { m.stepView(1) }), (*model).hasView},
 	}
 }
 
@@ -142,7 +161,7 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if m.dialog != nil {
 		return m.dialog.update(m, msg)
 	}
-	return m.obey(k, keys())
+	return m.obey(k, m.keys())
 }
 
 // obey runs the binding of a key, if there is one and it applies.
@@ -159,10 +178,25 @@ func (m *model) nextView(by int) {
 	m.viewAt = (m.viewAt + by + len(m.views)) % len(m.views)
 }
 
+// turnView shows the view the other way round, as far as it has one.
+func (m *model) turnView() {
+	if turn := m.views[m.viewAt].turn; turn != nil {
+		turn(m)
+	}
+}
+
+// stepView moves the cursor of the view.
+func (m *model) stepView(by int) {
+	if step := m.views[m.viewAt].step; step != nil {
+		step(m, by)
+	}
+}
+
 func (m *model) zoom() { m.zoomed = !m.zoomed }
 
 func (m *model) back() {
 	switch {
+	case m.giveUp():
 	case m.zoomed:
 		m.zoomed = false
 	case m.banner.text != "":
@@ -183,30 +217,4 @@ func (m *model) move(by int) {
 	i := slices.Index(m.rows, m.selected)
 	m.selected = m.rows[min(max(i+by, 0), len(m.rows)-1)]
 	m.touched = m.now
-}
-
-// sortBy goes to the next column that can be sorted by.
-func (m *model) sortBy(by int) {
-	current := m.sortColumn()
-	var able []string
-	at := 0
-	for i := len(m.places) - 1; i >= 0; i-- {
-		if p := m.places[i]; p.value != nil {
-			if p.column == current {
-				at = len(able)
-			}
-			able = append(able, p.title)
-		}
-	}
-	m.sortTitle = able[(at+by+len(able))%len(able)]
-	m.resort()
-}
-
-// resort puts the rows into order at once, because the user asked for it.
-func (m *model) resort() {
-	for _, r := range m.rows {
-		r.unseated = true
-	}
-	m.touched = m.touched.Add(-sortRest)
-	m.sortRows()
 }

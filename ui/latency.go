@@ -22,6 +22,7 @@ type chartState struct {
 	top     calm
 	cpus    calm
 	columns int // of the chart as last drawn
+	slow    slowState
 }
 
 // calm is a limit of an axis that grows at once and shrinks after 30 s.
@@ -46,6 +47,9 @@ func (l *calm) follow(need float64, now time.Duration, more func(a, b float64) b
 	return l.v
 }
 
+// reset lets the axes be chosen anew.
+func (l *chartState) reset() { l.of = key{} }
+
 func higher(a, b float64) bool { return a > b }
 func lower(a, b float64) bool  { return a < b }
 
@@ -56,6 +60,7 @@ func (l *chartState) fit(r *row, window time.Duration) {
 	}
 	l.of, l.window = r.key, window
 	l.low, l.high, l.top, l.cpus = calm{}, calm{}, calm{}, calm{}
+	l.slow = slowState{bySlowest: l.slow.bySlowest}
 }
 
 // plot prepares the histogram of a row.
@@ -68,7 +73,9 @@ func (m *model) plot(r *row) *chart.Histogram {
 	}
 	if n.calls == 0 {
 		h.Empty = "no calls in the " + m.windowName()
-		if m.window() == 0 {
+		if m.sinceClear() != "" && m.windowName() == m.sinceClear() {
+			h.Empty = "no calls " + m.sinceClear()
+		} else if m.window() == 0 {
 			h.Empty = "no calls yet"
 		}
 		if l.low.v > 0 {
@@ -100,11 +107,20 @@ func (m *model) plot(r *row) *chart.Histogram {
 	h.Flags = []chart.Flag{
 		{At: n.p50, Name: "p50", Value: format.Latency(n.p50), Style: th.T90, Left: true},
 		{At: n.p99, Name: "p99", Value: format.Latency(n.p99), Style: th.T99},
-		{At: n.max, Name: "max", Value: format.Latency(n.max), Style: th.TMax},
+		{At: n.max, Name: "max", Value: m.largest(n), Style: th.TMax},
 		{At: n.p90, Name: "p90", Value: format.Latency(n.p90), Style: th.T90},
 		{At: n.p999, Name: "p99.9", Value: format.Latency(n.p999), Style: th.TMax},
 	}
 	return h
+}
+
+// largest is the longest latency. Of a window whose extreme is not known, it is
+// the bound of its bucket.
+func (m *model) largest(n *numbers) string {
+	if n.bound {
+		return m.th.AtMost + format.Latency(n.max)
+	}
+	return format.Latency(n.max)
 }
 
 // sized fits the count axis and the cursor to the columns of a chart.
@@ -153,8 +169,8 @@ func drawLatency(m *model, c *chart.Canvas, r *row) {
 // drawCounting is the latency view of a uprobe: it says what there is instead.
 func drawCounting(m *model, c *chart.Canvas, r *row) {
 	th := m.th
-	x := c.Text(3, 0, format.Count(r.shown.Hits), th.Bright)
-	x = c.Text(x+1, 0, "hits in "+format.Span(m.shown.Elapsed-r.shown.Placed)+", now ", th.Muted)
+	x := c.Text(3, 0, format.Count(r.since().Hits), th.Bright)
+	x = c.Text(x+1, 0, "hits in "+m.countedFor(r)+", now ", th.Muted)
 	x = c.Text(x, 0, format.SI(r.num.rate), th.Bright)
 	c.Text(x, 0, "/s", th.Muted)
 	c.Text(3, 2, "A uprobe counts hits; it does not see them return.", th.Text)

@@ -19,17 +19,20 @@ type entryLine struct {
 
 // drawLedger shows the balance of a function: every hit is somewhere.
 func drawLedger(m *model, c *chart.Canvas, r *row) {
-	st := r.shown
-	if st.Kind != probes.Return {
-		m.drawCountLedger(c, st)
+	if r.shown.Kind != probes.Return {
+		m.drawCountLedger(c, r.since())
 		return
 	}
-	lines, checks := m.ledgerLines(st), m.ledgerChecks(st)
+	lines, checks := m.ledgerLines(r.since(), open(r.zero)), m.ledgerChecks(r.since())
 	spare := c.H - len(lines) - len(checks) - 2 // for blank rows and the formula
 	y := 0
 	if spare >= 3 {
 		spare -= 2
-		c.Text(3, 0, "hits = returned + in flight + unwound + missed", m.th.Muted)
+		formula := "hits = returned + in flight + unwound + missed"
+		if open(r.zero) != 0 {
+			formula = "hits + open = returned + in flight + unwound + missed"
+		}
+		c.Text(3, 0, formula, m.th.Muted)
 		y = 2
 	}
 	for _, l := range lines {
@@ -38,7 +41,7 @@ func drawLedger(m *model, c *chart.Canvas, r *row) {
 	}
 	c.Fill(5, y, 15, 1, m.th.H, m.th.Line)
 	y++
-	m.drawDifference(c, y, st)
+	m.drawDifference(c, y, r.shown)
 	y++
 	if spare >= 1 {
 		y++
@@ -53,7 +56,9 @@ func drawLedger(m *model, c *chart.Canvas, r *row) {
 	}
 }
 
-func (m *model) ledgerLines(st *probes.Stats) []entryLine {
+// ledgerLines are the terms; open is how many calls were open when the numbers
+// were cleared.
+func (m *model) ledgerLines(st *probes.Stats, open int64) []entryLine {
 	th := m.th
 	term := func(sign string, n uint64, name, note string, warn bool) entryLine {
 		l := entryLine{sign: sign, value: format.Count(n), name: name, note: note, style: th.Text}
@@ -78,14 +83,17 @@ func (m *model) ledgerLines(st *probes.Stats) []entryLine {
 	if st.Missed.NoSlot > 0 {
 		slotNote = "no frame could be had"
 	}
-	return []entryLine{
-		hits,
+	lines := []entryLine{hits}
+	if open != 0 {
+		lines = append(lines, entryLine{sign: "+", value: signed(open), name: "open before", note: "calls that had not returned when the numbers were cleared", style: th.Text})
+	}
+	return append(lines,
 		term("=", st.Returned, "returned", "paired; the histogram holds exactly these", false),
 		flight,
 		term("+", st.Unwound.Total(), "unwound", unwoundBy(st.Unwound), false),
 		term("+", st.Missed.Depth, "missed.depth", depthNote, true),
 		term("+", st.Missed.NoSlot, "missed.no_slot", slotNote, true),
-	}
+	)
 }
 
 // unwoundBy names the causes.
@@ -174,10 +182,9 @@ func (m *model) ledgerChecks(st *probes.Stats) []check {
 		out = append(out, check{n == st.Returned, false, m.th.Sigma + " buckets", n, "= returned"})
 		out = append(out, check{plain: true, name: "orphans", n: st.Orphans, note: "returns whose hit was not seen; in no total"})
 	}
-	lost := m.shown.Lost
 	return append(out,
 		check{plain: true, name: "filtered", n: st.Filtered, note: "hits of processes that the filter leaves out; in no total"},
-		check{plain: true, name: "lost", n: lost.Cells + lost.Calls, note: "records that did not fit into a ring; they delay a count and change none"},
+		check{plain: true, name: "lost", n: m.totals.lost, note: "records that did not fit into a ring; they delay a count and change none"},
 	)
 }
 

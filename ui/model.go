@@ -49,6 +49,7 @@ type model struct {
 	removed  map[probes.ID]bool
 
 	columns   []column
+	chosen    map[string]bool // titles of columns: shown, or not; else by width
 	places    []place
 	nameEnd   int
 	units     []columnUnit
@@ -63,7 +64,10 @@ type model struct {
 
 	dialog    dialog // nil: none
 	yes       map[key]bool
-	undo      []change
+	outcome   Outcome
+	successor successor
+	scene     scene
+	undo      []func(m *model) tea.Cmd // each takes one change back
 	banner    banner
 	dismissed map[string]bool
 }
@@ -83,7 +87,7 @@ func newModel(ctx context.Context, src Source, t Target, opts Options) *model {
 		w:    80,
 		h:    24,
 		look: look{name: opts.Theme}, mouse: !opts.NoMouse,
-		byKey: map[key]*row{}, removed: map[probes.ID]bool{}, yes: map[key]bool{}, dismissed: map[string]bool{},
+		byKey: map[key]*row{}, removed: map[probes.ID]bool{}, yes: map[key]bool{}, dismissed: map[string]bool{}, chosen: map[string]bool{},
 		columns: columns(), views: views(),
 		windowAt: 1, // 30s
 		snap:     &probes.Snapshot{}, shown: &probes.Snapshot{},
@@ -93,6 +97,9 @@ func newModel(ctx context.Context, src Source, t Target, opts Options) *model {
 	m.setTheme()
 	m.layOut(m.w)
 	m.take(src.Snapshot())
+	if opts.Banner != "" {
+		m.setBanner(false, opts.Banner)
+	}
 	if opts.Find {
 		m.dialog = newFinder(m)
 	}
@@ -156,6 +163,15 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case removedMsg:
 		m.dirty = true
 		m.notRemoved(msg)
+	case reportedMsg:
+		m.dirty = true
+		cmd = m.reported(msg)
+	case successorMsg:
+		m.dirty = true
+		m.succeeded(msg)
+	case sceneMsg:
+		m.dirty = true
+		m.sceneSet(msg)
 	case foundMsg:
 		if f, ok := m.dialog.(*finder); ok {
 			m.dirty = true
@@ -176,7 +192,7 @@ func (m *model) tick(t time.Time) tea.Cmd {
 	if f, ok := m.dialog.(*finder); ok && f.running {
 		m.dirty = true
 	}
-	return tea.Batch(append(m.reconcile(), tick())...)
+	return tea.Batch(append(m.reconcile(), m.askSuccessor(), tick())...)
 }
 
 func (m *model) resize(w, h int) {
@@ -251,6 +267,9 @@ func (m *model) sortColumn() *column {
 				title = "LOAD"
 			}
 		}
+	}
+	if title == nameColumn.title {
+		return &nameColumn
 	}
 	i := slices.IndexFunc(m.columns, func(c column) bool { return c.title == title })
 	return &m.columns[i]

@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -53,6 +51,9 @@ type row struct {
 
 	want    want
 	asked   bool            // Place is running
+	cancel  func()          // has it give up
+	gaveUp  bool            // it was told to
+	begun   time.Time       // since when the row is being placed
 	tried   bool            // Place has returned for what is wanted now
 	leaving bool            // to be dropped once its probe is known
 	kept    bool            // it was probed, or refused: it stays until it is taken away
@@ -63,11 +64,16 @@ type row struct {
 	all   []*probes.Stats // every probe on the function that is not being removed
 	stat  *probes.Stats   // the one of them to show; nil: not probed
 	shown *probes.Stats   // what the numbers are of; differs while frozen
+	zero  *probes.Stats   // what shown was at the last clear; nil: nothing
+	less  *probes.Stats   // shown less zero, once somebody asked
 	num   numbers
 	trail trail
+	slow  threshold
 	hits  uint64        // of stat, at the time active
 	alive time.Duration // when hits last grew
 
+	cond     condition     // as last sorted
+	valued   bool          // there is a value to sort by
 	sortKey  float64       // settled: follows the value with patience
 	moved    time.Duration // since when the value is away from sortKey
 	unseated bool          // sortKey is not set yet
@@ -88,6 +94,7 @@ const (
 	refused
 	gone
 	stopped
+	givenUp
 	notProbed
 )
 
@@ -97,6 +104,8 @@ func (m *model) condition(r *row) condition {
 		return refused
 	case r.failure != "":
 		return failed
+	case r.gaveUp && (r.stat == nil || r.stat.State != probes.Attached):
+		return givenUp
 	case r.stat == nil && (r.asked || r.want != off):
 		return placing
 	case r.stat == nil:
@@ -161,6 +170,7 @@ func (m *model) take(s *probes.Snapshot) {
 	if s.Seq <= m.snap.Seq && m.snap.Seq != 0 {
 		return
 	}
+	m.past.hear(s, m.snap)
 	m.snap, m.arrived, m.dirty = s, m.now, true
 	for _, r := range m.rows {
 		r.all, r.stat = r.all[:0], nil
@@ -179,9 +189,10 @@ func (m *model) take(s *probes.Snapshot) {
 		r.all, r.kept = append(r.all, st), true
 	}
 	newSecond := m.past.add(s)
+	m.past.forget(s)
 	for _, r := range m.rows {
 		r.choose()
-		m.follow(r, newSecond)
+		m.keep(r, newSecond)
 	}
 	if !m.frozen {
 		m.shown = s
@@ -213,9 +224,17 @@ func better(a, b *probes.Stats) bool {
 	return a.ID > b.ID
 }
 
-// follow keeps the row's own history.
-func (m *model) follow(r *row, newSecond bool) {
+// keep keeps the row's own history.
+func (m *model) keep(r *row, newSecond bool) {
+	if m.condition(r) != placing {
+		r.begun = time.Time{}
+	} else if r.begun.IsZero() {
+		r.begun = m.now
+	}
 	if r.stat == nil {
+		if m.opts.Recorded {
+			r.want = off
+		}
 		return
 	}
 	if r.stat.Hits != r.hits {
@@ -238,9 +257,11 @@ func (m *model) measure() {
 		if m.frozen && r.stat != nil {
 			r.shown = find(m.shown, r.stat.ID)
 		}
-		if r.shown != nil {
-			r.num = past.measure(m.shown, r.shown, m.window())
+		if r.shown == nil {
+			continue
 		}
+		r.num = past.measure(m.shown, r.shown, m.window())
+		r.zero, r.less = find(past.zero, r.shown.ID), nil
 	}
 	m.totals = m.total()
 	m.updateUnits()
@@ -271,6 +292,9 @@ type totals struct {
 func (m *model) total() totals {
 	t := totals{lost: m.shown.Lost.Cells + m.shown.Lost.Calls, perCPU: make([]float64, m.shown.CPUs)}
 	from, to := m.history().lastSecond()
+	if zero := m.history().zero; zero != nil {
+		t.lost -= zero.Lost.Cells + zero.Lost.Calls
+	}
 	for _, r := range m.rows {
 		st := r.shown
 		if st == nil {
@@ -282,15 +306,13 @@ func (m *model) total() totals {
 		}
 		t.anew = t.anew || st.Stood() && st.File.Go
 		t.missed += st.Missed.Total()
+		if r.zero != nil {
+			t.missed -= r.zero.Missed.Total()
+		}
 		if st.State == probes.Attached {
 			t.rate += r.num.rate
 		}
-		for i, v := range r.num.perCPU {
-			if i >= len(t.perCPU) {
-				t.perCPU = append(t.perCPU, 0)
-			}
-			t.perCPU[i] += v
-		}
+		t.perCPU = r.num.addTo(t.perCPU)
 		b, a := find(to, st.ID), find(from, st.ID)
 		if st.Kind == probes.Return && a != nil && b != nil && a.Hits == b.Hits && b.Hits == st.Hits &&
 			b.Balance() != 0 && st.Balance() != 0 {
@@ -298,56 +320,4 @@ func (m *model) total() totals {
 		}
 	}
 	return t
-}
-
-// The order of the rows is calm: a value has to stay 10 % away from the one
-// that the row is sorted by for 2 s, and nothing moves for 3 s after a key.
-const (
-	sortLead     = 0.10
-	sortPatience = 2 * time.Second
-	sortRest     = 3 * time.Second
-)
-
-func (m *model) sortRows() {
-	col := m.sortColumn()
-	for _, r := range m.rows {
-		v, ok := 0.0, false
-		if r.shown != nil {
-			v, ok = col.value(r)
-		}
-		if !ok {
-			// Below all that have the value, by rate.
-			v = -1 / (1 + r.num.rate)
-		}
-		away := math.Abs(v-r.sortKey) > sortLead*math.Abs(r.sortKey)
-		switch {
-		case r.unseated && r.shown != nil:
-			r.sortKey, r.unseated = v, v <= 0
-		case !away:
-			r.moved = 0
-		case r.moved == 0:
-			r.moved = m.shown.Elapsed
-		case m.shown.Elapsed-r.moved >= sortPatience:
-			r.sortKey, r.moved = v, 0
-		}
-	}
-	if m.now.Sub(m.touched) < sortRest {
-		return
-	}
-	slices.SortStableFunc(m.rows, m.compareRows)
-}
-
-func (m *model) compareRows(a, b *row) int {
-	ca, cb := m.condition(a), m.condition(b)
-	if c := cmp.Compare(ca, cb); c != 0 {
-		return c
-	}
-	c := cmp.Compare(b.sortKey, a.sortKey)
-	if m.ascending {
-		c = -c
-	}
-	if c != 0 {
-		return c
-	}
-	return cmp.Compare(a.born, b.born)
 }

@@ -70,7 +70,7 @@ func TestWholeProgram(t *testing.T) {
 		wait(t, "the first row", shown)
 		if quit == "q" {
 			ledger := term.appears("the books balance")
-			if _, err := io.WriteString(user, "3"); err != nil {
+			if _, err := io.WriteString(user, "4"); err != nil {
 				t.Fatal(err)
 			}
 			wait(t, "the ledger", ledger)

@@ -21,7 +21,8 @@ func TestEverySizeFits(t *testing.T) {
 		"watch":  nil,
 		"zoom":   {"enter"},
 		"cpus":   {"2"},
-		"ledger": {"3"},
+		"slow":   {"3"},
+		"ledger": {"4"},
 		"entry":  {"j", "j", "j"},
 		"silent": {"G", "k"},
 		"help":   {"?"},
@@ -83,7 +84,7 @@ func TestNamesReachNoTerminalRaw(t *testing.T) {
 	}
 	s := newScreen(t, 120, 40, &fakeSource{snap: snap}, Options{})
 	s.target.Label, s.target.Files = evil, append(s.target.Files, f)
-	for _, keys := range [][]string{nil, {"3"}, {"enter"}, {"esc", "/", "a"}} {
+	for _, keys := range [][]string{nil, {"3"}, {"4"}, {"enter"}, {"esc", "/", "a"}} {
 		s.press(keys...)
 		s.dirty = true
 		plain := s.text()
@@ -93,32 +94,46 @@ func TestNamesReachNoTerminalRaw(t *testing.T) {
 	}
 }
 
+// BenchmarkView draws frames and takes ticks: of a screen full of timed rows, and
+// of as many counted ones as a glob gives, with the default room for timed ones.
 func BenchmarkView(b *testing.B) {
-	var loads []load
-	for i := range 64 {
-		l := mysqlLoad[i%5]
-		loads = append(loads, l)
-	}
-	snap := snapshotAt(0, 64, loads)
-	distinct(snap)
-	s := newScreen(b, 120, 40, &fakeSource{snap: snap}, Options{})
-	for at := 0.25; at < 40; at += 1 {
-		s.src.snap = snapshotAt(at, 64, loads)
-		distinct(s.src.snap)
-		s.pull(1e9)
-	}
-	b.Run("draw", func(b *testing.B) {
-		for b.Loop() {
-			s.dirty = true
-			s.View()
+	for _, rows := range []int{64, 5000} {
+		var loads []load
+		for i := range rows {
+			l := mysqlLoad[i%5]
+			if i >= 256 {
+				l = mysqlLoad[1]
+			}
+			loads = append(loads, l)
 		}
-	})
-	b.Run("take", func(b *testing.B) {
-		for b.Loop() {
-			s.snap.Seq = 0
-			s.take(s.src.snap)
+		snap := snapshotAt(0, 64, loads)
+		distinct(snap)
+		s := newScreen(b, 120, 40, &fakeSource{snap: snap}, Options{})
+		for at := 0.25; at < 40; at += 4 {
+			s.src.snap = snapshotAt(at, 64, loads)
+			distinct(s.src.snap)
+			s.pull(4e9)
 		}
-	})
+		b.Run(fmt.Sprint("draw/", rows), func(b *testing.B) {
+			for b.Loop() {
+				s.dirty = true
+				s.View()
+			}
+		})
+		b.Run(fmt.Sprint("tick/", rows), func(b *testing.B) {
+			for b.Loop() {
+				s.snap.Seq = 0
+				s.tick(s.time)
+			}
+		})
+		s.clear()
+		b.Run(fmt.Sprint("cleared/", rows), func(b *testing.B) {
+			for b.Loop() {
+				s.snap.Seq = 0
+				s.tick(s.time)
+			}
+		})
+	}
 }
 
 // distinct gives every probe of a snapshot a function of its own.
@@ -126,10 +141,7 @@ func distinct(snap *probes.Snapshot) {
 	for i := range snap.Probes {
 		p := *snap.Probes[i].Probe
 		fn := *p.Function
-		fn.Offset += 0x100000
-		for range i {
-			fn.Offset += 0x10000
-		}
+		fn.Offset += symbols.Offset(0x10000 * (16 + i))
 		p.Function = &fn
 		snap.Probes[i].Probe = &p
 	}
@@ -167,7 +179,7 @@ func TestOddSnapshotsAreDrawn(t *testing.T) {
 			next.Seq, next.Elapsed = 2, 2e9
 			s.src.snap = &next
 			s.pull(1e9)
-			for _, k := range []string{"1", "right", "y", "2", "3", "enter", "[", "p"} {
+			for _, k := range []string{"1", "right", "y", "2", "3", "4", "c", "enter", "[", "p"} {
 				s.press(k)
 				for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 60}} {
 					s.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})

@@ -16,12 +16,16 @@ type statistic struct {
 
 // statistics are the lines in groups, for a column that is w cells wide.
 func (m *model) statistics(r *row, w int) [][]statistic {
-	th, n, st := m.th, &r.num, r.shown
+	th, n, st := m.th, &r.num, r.since()
 	latencyOf := func(v float64) string {
 		if n.calls == 0 {
 			return string(th.Dash)
 		}
 		return format.Latency(v)
+	}
+	largest := latencyOf(n.max)
+	if n.calls > 0 {
+		largest = m.largest(n)
 	}
 	missed, missedName := th.Text, th.Muted
 	if st.Missed.Total() > 0 {
@@ -37,7 +41,7 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 			{"p90", latencyOf(n.p90), th.T90, th.Bright, 1},
 			{"p99", latencyOf(n.p99), th.T99, th.Bright, 0},
 			{"p99.9", latencyOf(n.p999), th.TMax, th.Bright, 1},
-			{"max", latencyOf(n.max), th.TMax, th.Bright, 0},
+			{"max", largest, th.TMax, th.Bright, 0},
 		},
 		{
 			{"load", format.Table(n.load), th.Muted, th.Text, 2},

@@ -8,7 +8,6 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
-	"uprobetop/ui/format"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -51,30 +50,33 @@ func (m *model) scroll(n int) {
 
 func (m *model) drawHeadings(c *chart.Canvas, y0 int) {
 	th := m.th
-	c.Text(5, 0, "FUNCTION", th.Muted)
 	sorted := m.sortColumn()
-	for i := range m.places {
-		p := &m.places[i]
-		st, title := th.Muted, m.heading(p)
-		if p.left {
-			c.Text(p.x, 0, title, st)
-			continue
-		}
+	sign := th.Down
+	if m.ascending {
+		sign = th.Up
+	}
+	heads := append([]place{{column: &nameColumn, x: 5, w: m.nameEnd - 5}}, m.places...)
+	for _, p := range heads {
+		st, title := th.Muted, m.heading(&p)
 		if p.column == sorted {
 			st = th.Bright
 		}
-		x := c.Right(p.x+p.w, 0, title, st)
-		if p.column == sorted {
-			sign := th.Down
-			if m.ascending {
-				sign = th.Up
+		x, w := p.x, chart.Width(title)
+		var at int // of the sign
+		if p.left {
+			c.Text(x, 0, title, st)
+			if at = x + min(w+1, p.w-1); at < x+w {
+				at = x - 1
 			}
-			c.Put(x-2, 0, sign, th.Accent)
+		} else {
+			x = c.Right(p.x+p.w, 0, title, st)
+			at = max(x-2, p.x-1)
 		}
-		m.spot(x, y0, len(title), 1, func(m *model, _ int) tea.Cmd {
-			m.ascending = m.sortTitle == p.title && !m.ascending
-			m.sortTitle = p.title
-			m.resort()
+		if p.column == sorted {
+			c.Put(at, 0, sign, th.Accent)
+		}
+		m.spot(min(x, at), y0, w+2, 1, func(m *model, _ int) tea.Cmd {
+			m.sortOn(p.column)
 			return nil
 		})
 	}
@@ -116,7 +118,7 @@ func (m *model) drawName(c *chart.Canvas, r *row, cond condition) {
 	room := m.nameEnd - 5
 	missed := uint64(0)
 	if r.shown != nil && cond == measuring && m.shownColumn("MISSED") == nil {
-		missed = r.shown.Missed.Total()
+		missed = r.since().Missed.Total()
 	}
 	if missed > 0 {
 		room -= 2
@@ -139,8 +141,11 @@ func (m *model) sign(r *row, cond condition) (rune, chart.Style) {
 		return th.Placing, th.Accent
 	case failed, refused:
 		return th.Failed, th.Bad
-	case notProbed, stopped:
+	case notProbed, stopped, givenUp:
 		return th.NotProbed, th.Muted
+	}
+	if m.canGiveUp(r) {
+		return th.Placing, th.Accent // of another kind than the one that counts
 	}
 	sign, st := th.EntrySign, th.Entry
 	if r.stat.Kind == probes.Return {
@@ -150,74 +155,6 @@ func (m *model) sign(r *row, cond condition) (rune, chart.Style) {
 		st = th.Muted
 	}
 	return sign, st
-}
-
-// sentence is what a row without numbers says, in three lengths, and the keys
-// that lead out of it.
-type sentence struct {
-	long, medium, short string
-	out                 []string // key, word, key, word …
-	style               chart.Style
-}
-
-func (m *model) sentence(r *row, cond condition) sentence {
-	th := m.th
-	switch cond {
-	case placing:
-		return sentence{"placing: the kernel is being asked", "placing", "placing", nil, th.Accent}
-	case refused, failed:
-		why := r.failure
-		long := why
-		if r.finding != nil {
-			why, long = clean(r.finding.Reason), withWay(*r.finding)
-		} else if r.stat != nil {
-			why = clean(r.stat.Note)
-			long = why
-		}
-		out := []string{"d", "take away"}
-		return sentence{"cannot be placed: " + long, why, why, out, th.Bad}
-	case gone:
-		hits := format.Count(r.stat.Hits)
-		return sentence{
-			"the target has ended, after " + hits + " hits", "ended, after " + hits + " hits",
-			"ended: " + format.SI(float64(r.stat.Hits)) + " hits", nil, th.Warn,
-		}
-	case stopped:
-		hits := format.Count(r.stat.Hits)
-		return sentence{"stopped, after " + hits + " hits", "stopped, after " + hits + " hits", "stopped", nil, th.Muted}
-	case silent:
-		s := sentence{
-			"armed, 0 hits in 30 s: no call reached this address", "armed, 0 hits in 30 s",
-			"0 hits in 30 s", nil, th.Muted,
-		}
-		if r.stat.Filtered > 0 {
-			s.long = "armed, 0 hits in 30 s: the filter lets nobody through"
-		}
-		return s
-	}
-	return sentence{"not probed", "not probed", "not probed", []string{"space", "count", "r", "latency"}, th.Muted}
-}
-
-// drawSentence uses everything from HITS to the right edge.
-func (m *model) drawSentence(c *chart.Canvas, r *row, cond condition) {
-	th := m.th
-	s := m.sentence(r, cond)
-	x := c.W - 1
-	if c.W >= 76 {
-		x = drawKeys(c, x, 0, s.out, th)
-	}
-	from := m.shownColumn("HITS").x
-	text := s.short
-	switch {
-	case c.W >= 100:
-		text = s.long
-	case c.W >= 76:
-		text = s.medium
-	}
-	if x < c.W-1 {
-		x -= 2
-	}
-	c.Text(from, 0, chart.Cut(text, x-from, th.Ellipsis), s.style)
 }
 
 // drawKeys draws keys and words so that they end before x, and returns where

@@ -50,18 +50,46 @@ type Options struct {
 	NoMouse bool              // leave the mouse to the terminal
 	Watch   *symbols.Function // selected at first; nil: the first row
 	Find    bool              // begin in the search for functions
+
+	// Slow has every call of a timed probe reported by itself that takes at least
+	// this long; 0: the screen chooses when somebody looks.
+	Slow time.Duration
+
+	Banner   string // one line that stands from the start until it is closed
+	Recorded bool   // the source is a recording: nothing can be placed
+
+	// Successor is asked about once a second whether a target that has ended runs
+	// again, and as what: "mysqld 3011". It may take its time. nil: never.
+	Successor func() (label string, ok bool)
+
+	// Scenes are what the target can be told to play, the first at the start, and
+	// SetScene tells it. It may take its time.
+	Scenes   []Scene
+	SetScene func(i int) error
+}
+
+// Scene is one thing that a demo can play.
+type Scene struct{ Name string }
+
+// Outcome is why the screen was left.
+type Outcome struct {
+	Follow bool // to the successor of the target, which the screen shall show next
+	// Wanted is what the rows wanted measured, in their order, when the user
+	// followed.
+	Wanted []probes.Request
 }
 
 // Run shows the screen until the user quits or ctx ends; the second is no
 // error. The terminal is as it was when Run returns, after a panic too.
-func Run(ctx context.Context, src Source, t Target, opts Options) error {
+func Run(ctx context.Context, src Source, t Target, opts Options) (Outcome, error) {
 	if opts.Theme != "" && !slices.Contains(themeNames[:], opts.Theme) {
-		return fmt.Errorf("there is no theme %q: use one of %v", opts.Theme, themeNames)
+		return Outcome{}, fmt.Errorf("there is no theme %q: use one of %v", opts.Theme, themeNames)
 	}
 	m := newModel(ctx, src, t, opts)
 	m.look.ascii = opts.ASCII || asciiOnly(os.Getenv)
 	m.setTheme()
-	return m.run()
+	err := m.run()
+	return m.outcome, err
 }
 
 // run shows the screen until it is left.

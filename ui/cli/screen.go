@@ -70,7 +70,7 @@ func show(ctx context.Context, src ui.Source, run func(context.Context) error, t
 			_ = src.Place(ctx, r) // its row says what came of it
 		}
 	}()
-	err := ui.Run(ctx, src, target, o)
+	_, err := ui.Run(ctx, src, target, o)
 	end()
 	return errors.Join(err, <-ran)
 }

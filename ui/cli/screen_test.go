@@ -162,7 +162,7 @@ func TestScreenIsExact(t *testing.T) {
 	if err != nil || string(made) != "40000\n" {
 		t.Fatalf("the target says %q: %v", made, err)
 	}
-	x.press("3")
+	x.press("4")
 	screen := x.wait(`40,000`)
 	if !strings.Contains(screen, "the books balance") {
 		t.Errorf("the ledger does not say that the books balance:\n%s", screen)

@@ -1,0 +1,431 @@
+package ui
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"uprobetop/probes"
+	"uprobetop/ui/chart"
+	"uprobetop/ui/format"
+)
+
+// slowState is what the view of slow calls remembers between drawings.
+type slowState struct {
+	bySlowest bool
+	at        callID // the selected call; zero: the first
+	top       int    // first visible
+	full      calm   // latency of a bar that is full
+}
+
+// callID tells one call of a probe from another.
+type callID struct {
+	start uint64
+	tid   int
+}
+
+func idOf(c *probes.Call) callID { return callID{c.Start, c.TID} }
+
+// slowCalls are the calls of a row in the order of the view, and which of them
+// is selected.
+func (m *model) slowCalls(r *row) (calls []probes.Call, at int) {
+	calls = m.history().calls[r.shown.ID].inOrder(m.charts.slow.bySlowest)
+	at = slices.IndexFunc(calls, func(c probes.Call) bool { return idOf(&c) == m.charts.slow.at })
+	return calls, max(at, 0)
+}
+
+// stepCall selects another call.
+func (m *model) stepCall(by int) {
+	r := m.selected
+	if r == nil || r.shown == nil {
+		return
+	}
+	calls, at := m.slowCalls(r)
+	if len(calls) == 0 {
+		return
+	}
+	at = min(max(at+by, 0), len(calls)-1)
+	m.charts.slow.at = callID{}
+	if at > 0 {
+		m.charts.slow.at = idOf(&calls[at])
+	}
+}
+
+// turnCalls has the slowest first, or the newest.
+func (m *model) turnCalls() {
+	s := &m.charts.slow
+	s.bySlowest, s.at, s.top = !s.bySlowest, callID{}, 0
+}
+
+// callColumns is where the columns stand in a view of some width. Those of
+// numbers are given by the cell behind them.
+type callColumns struct {
+	time, latency, thread, threadW, cpu, bar, barW int
+	tid, ratio                                     int // 0: none
+}
+
+func callLayout(w int) callColumns {
+	l := callColumns{time: 2, latency: 23, tid: 31, thread: 33, threadW: 9, cpu: 46, bar: 48}
+	switch {
+	case w >= 100:
+		l = callColumns{time: 4, latency: 26, tid: 34, thread: 36, threadW: 15, cpu: 55, bar: 58, ratio: w - 4}
+	case w < 58:
+		l = callColumns{time: 2, latency: 23, thread: 25, threadW: 9, cpu: 38, bar: 40}
+	case w >= 76:
+		l = callColumns{time: 4, latency: 26, tid: 34, thread: 36, threadW: 11, cpu: 51, bar: 53, ratio: w - 2}
+	}
+	l.barW = w - 4 - l.bar
+	if l.ratio > 0 {
+		l.barW = l.ratio - 10 - l.bar
+	}
+	return l
+}
+
+func drawSlow(m *model, c *chart.Canvas, r *row) {
+	th := m.th
+	if r.shown.Kind != probes.Return {
+		c.Text(3, 0, "A uprobe does not see its calls return.", th.Text)
+		c.Text(c.Text(3, 2, "press ", th.Muted), 2, "r", th.Key)
+		c.Text(10, 2, ": calls are timed with a return probe", th.Muted)
+		return
+	}
+	calls, at := m.slowCalls(r)
+	if len(calls) == 0 {
+		m.drawNoCalls(c, r)
+		return
+	}
+	rows, about := c.H-1, 0
+	if c.H >= 5 {
+		about = 1
+	}
+	if m.airy() && c.H >= 10 {
+		about = 2
+	}
+	rows -= about
+	s := &m.charts.slow
+	s.top = max(min(s.top, at, len(calls)-rows), at-rows+1, 0)
+	longest := slices.MaxFunc(calls, func(a, b probes.Call) int { return int(a.Latency - b.Latency) }).Latency
+	full := s.full.follow(float64(max(longest, 1)), m.shown.Elapsed, higher)
+	hot, _ := hottest(calls)
+	l := callLayout(c.W)
+	m.drawCallHeads(c, l, calls)
+	for y := 1; y <= rows && s.top+y-1 < len(calls); y++ {
+		i := s.top + y - 1
+		line := c.Sub(0, y, c.W, 1)
+		m.drawCall(line, l, &calls[i], r, full, hot)
+		if i == at {
+			in := line.Sub(1, 0, c.W-2, 1)
+			in.Map(selected(th))
+			in.Put(l.time-3, 0, th.Selected, th.Accent)
+		}
+	}
+	if about > 0 {
+		m.drawAboutCall(c.Sub(0, c.H-1, c.W, 1), &calls[at])
+	}
+}
+
+// drawNoCalls says why the list is empty.
+func (m *model) drawNoCalls(c *chart.Canvas, r *row) {
+	th, t := m.th, &r.slow
+	switch {
+	case m.opts.Recorded:
+		c.Text(3, 0, "No call of it is in the recording so far.", th.Text)
+	case !t.chosen:
+		c.Text(3, 0, "No call has come yet to choose a threshold by.", th.Text)
+	case t.over == 0:
+		c.Text(3, 0, "No call has come since every one is reported.", th.Text)
+	default:
+		x := c.Text(3, 0, "No call took ", th.Text)
+		x = c.Text(x, 0, format.RoundLatency(float64(t.over)), th.Bright)
+		c.Text(x, 0, " or longer so far.", th.Text)
+		if r.num.calls > 0 {
+			c.Text(3, 1, "The p99 of all calls is "+format.Latency(r.num.p99)+", the longest took "+m.largest(&r.num)+".", th.Muted)
+		}
+	}
+}
+
+func (m *model) drawCallHeads(c *chart.Canvas, l callColumns, calls []probes.Call) {
+	th := m.th
+	timeStyle, latencyStyle := th.Bright, th.Muted
+	if m.charts.slow.bySlowest {
+		timeStyle, latencyStyle = th.Muted, th.Bright
+	}
+	end := c.Text(l.time, 0, "TIME", timeStyle)
+	x := c.Right(l.latency, 0, "LATENCY", latencyStyle)
+	if m.charts.slow.bySlowest {
+		c.Put(x-2, 0, th.Down, th.Accent)
+	} else {
+		c.Put(end+1, 0, th.Down, th.Accent)
+	}
+	if l.tid > 0 {
+		c.Right(l.tid, 0, "TID", th.Muted)
+	}
+	c.Text(l.thread, 0, "THREAD", th.Muted)
+	c.Right(l.cpu, 0, "CPU", th.Muted)
+	if l.ratio > 0 {
+		c.Right(l.ratio, 0, th.Times+" P50", th.Muted)
+	}
+	if !slices.ContainsFunc(calls, func(c probes.Call) bool { return c.Thread != nil }) {
+		return
+	}
+	bar := c.Sub(l.bar, 0, l.barW, 1)
+	at := 0
+	for _, p := range m.callParts(0, 0, 0) {
+		if at+chart.Width(p.name)+2 > l.barW {
+			return
+		}
+		bar.Put(at, 0, p.glyph, p.style)
+		at = bar.Text(at+2, 0, p.name, th.Muted) + 2
+	}
+}
+
+// drawCall draws one call. full is the latency of a bar that is full.
+func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *row, full float64, hot int) {
+	th := m.th
+	c.Text(l.time, 0, call.At.Format("15:04:05.000"), th.Text)
+	c.Right(l.latency, 0, format.Latency(float64(call.Latency)), th.Bright)
+	if l.tid > 0 {
+		c.Right(l.tid, 0, itoa(call.TID), th.Text)
+	}
+	c.Text(l.thread, 0, chart.Cut(clean(call.Comm), l.threadW, th.Ellipsis), th.Muted)
+	cpu := th.Text
+	if call.CPU == hot {
+		cpu = th.Hot.With(chart.Bold)
+	}
+	c.Right(l.cpu, 0, itoa(call.CPU), cpu)
+	m.drawCallBar(c.Sub(l.bar, 0, l.barW, 1), call, full)
+	if t := call.Thread; t != nil && t.MajorFaults > 0 {
+		c.Put(l.bar+l.barW+1, 0, 'F', th.Warn)
+	} else if t != nil && t.MinorFaults > 0 {
+		c.Put(l.bar+l.barW+1, 0, 'f', th.Muted)
+	}
+	if l.ratio == 0 {
+		return
+	}
+	if r.num.p50 == 0 {
+		c.Right(l.ratio, 0, string(th.Dash), th.Faint)
+		return
+	}
+	c.Right(l.ratio, 0, format.Table(float64(call.Latency)/r.num.p50), th.Text)
+}
+
+// callPart is a part of a call's time.
+type callPart struct {
+	name  string
+	d     time.Duration
+	glyph rune
+	style chart.Style
+}
+
+func (m *model) callParts(on, waiting, blocked time.Duration) [3]callPart {
+	th := m.th
+	return [3]callPart{
+		{"on CPU", on, th.Bar, th.CPU},
+		{"waiting for a CPU", waiting, th.Waits, th.Hot},
+		{"blocked", blocked, th.Blocks, th.HMax},
+	}
+}
+
+// partsOf divides a call's time. What the kernel says of the time on a CPU is as
+// old as its last tick or switch: a thread that never gave up its CPU was not
+// blocked, however little of its time is accounted yet.
+func partsOf(call *probes.Call) (on, waiting, blocked time.Duration) {
+	t := call.Thread
+	waiting = min(max(t.Waiting, 0), call.Latency)
+	rest := call.Latency - waiting
+	if t.Voluntary == 0 {
+		return rest, waiting, 0
+	}
+	on = min(max(t.OnCPU, 0), rest)
+	return on, waiting, rest - on
+}
+
+func (m *model) drawCallBar(c *chart.Canvas, call *probes.Call, full float64) {
+	th := m.th
+	if call.Thread == nil {
+		chart.Bar(c, float64(call.Latency)/full, th.HMax, th)
+		return
+	}
+	var parts []chart.Part
+	for _, p := range m.callParts(partsOf(call)) {
+		parts = append(parts, chart.Part{Share: float64(p.d) / full, Glyph: p.glyph, Style: p.style})
+	}
+	chart.Parts(c, parts, th)
+}
+
+// drawAboutCall says in one line what is known of the selected call: as much of
+// it as there is room for, the weightiest first.
+func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
+	th := m.th
+	x := 3
+	say := func(text string, st chart.Style) {
+		if x+chart.Width(text) < c.W {
+			x = c.Text(x, 0, text, st) + 3
+		}
+	}
+	if call.Thread != nil {
+		say(m.callSentence(call), th.Bright)
+	}
+	say("args "+register(call.Args[0])+" "+register(call.Args[1])+" "+register(call.Args[2]), th.Text)
+	say("returned "+register(call.Return), th.Text)
+	t := call.Thread
+	if t == nil {
+		say("what its thread did is not known", th.Muted)
+		return
+	}
+	switches := format.Things(int(t.Voluntary+t.Involuntary), "switch")
+	if t.Voluntary+t.Involuntary != 1 {
+		switches = format.Count(t.Voluntary+t.Involuntary) + " switches"
+	}
+	if t.Involuntary > 0 {
+		switches += ", " + format.Count(t.Involuntary) + " forced"
+	}
+	say(switches, th.Muted)
+	faults := format.Things(int(t.MinorFaults+t.MajorFaults), "fault")
+	if t.MajorFaults > 0 {
+		faults += ", " + format.Count(t.MajorFaults) + " from disk"
+	}
+	say(faults, th.Muted)
+}
+
+// callSentence says where most of a call's time went.
+func (m *model) callSentence(call *probes.Call) string {
+	parts := m.callParts(partsOf(call))
+	most := slices.MaxFunc(parts[:], func(a, b callPart) int { return int(a.d - b.d) })
+	s := most.name + " " + ofWhole(most.d, call.Latency)
+	if 2*call.Callees > call.Latency {
+		s += ", " + ofWhole(call.Callees, call.Latency) + " in probed functions that it called"
+	}
+	return s
+}
+
+// ofWhole is a part and its whole with one unit: 5.9 of 6.1ms.
+func ofWhole(d, whole time.Duration) string {
+	for _, u := range slices.Backward(format.TimeUnits) {
+		if v := float64(whole) / u.Scale; v >= 1 || u.Scale == 1 {
+			number := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+			if v >= 100 || u.Scale == 1 {
+				number = func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+			}
+			return number(float64(d)/u.Scale) + " of " + number(v) + u.Name
+		}
+	}
+	return ""
+}
+
+// register is the content of a register as it is most likely meant: a small
+// number as such, what else as bits.
+func register(v uint64) string {
+	switch n := int64(v); {
+	case n >= -4095 && n < 10:
+		return strconv.FormatInt(n, 10)
+	default:
+		return "0x" + strconv.FormatUint(v, 16)
+	}
+}
+
+// hottest is the CPU on which over half of the calls returned, and how many; -1
+// if there is none.
+func hottest(calls []probes.Call) (cpu, n int) {
+	count := map[int]int{}
+	for i := range calls {
+		cpu := calls[i].CPU
+		if count[cpu]++; 2*count[cpu] > len(calls) && len(calls) > 3 {
+			return cpu, countOn(calls, cpu)
+		}
+	}
+	return -1, 0
+}
+
+func countOn(calls []probes.Call, cpu int) int {
+	n := 0
+	for i := range calls {
+		if calls[i].CPU == cpu {
+			n++
+		}
+	}
+	return n
+}
+
+// drawSlowReading says how much of everything the list is.
+func drawSlowReading(m *model, c *chart.Canvas, r *row) {
+	l := m.history().calls[r.shown.ID]
+	if r.shown.Kind != probes.Return || l == nil || l.base == nil {
+		return
+	}
+	th := m.th
+	x := 3
+	say := func(st chart.Style, texts ...string) { // the first that fits
+		for _, text := range texts {
+			if x+chart.Width(text) < c.W {
+				x = c.Text(x, 0, text, st) + 3
+				return
+			}
+		}
+	}
+	calls, _ := m.slowCalls(r)
+	held, lost := m.shown.HeldBack-l.base.HeldBack, m.shown.Lost.Calls-l.base.Lost.Calls
+	all := l.reported
+	if m.sole(r) {
+		all += held + lost
+	}
+	if all > 0 {
+		say(th.Text, format.Count(uint64(len(calls)))+" of "+format.Count(all)+" shown")
+	}
+	of := ""
+	if !m.sole(r) {
+		of = " of all probes"
+	}
+	if held > 0 {
+		s := format.Count(held) + of + " held back"
+		say(th.Muted, s+" by the limiter, all of them in the histogram", s+", in the histogram", s)
+	}
+	if lost > 0 {
+		say(th.Warn, format.Count(lost)+of+" lost: the ring was full", format.Count(lost)+of+" lost")
+	}
+	if n := m.history().skipped; n > 0 {
+		say(th.Warn, format.Things(int(n), "tick")+" not seen by the screen")
+	}
+	if hot, n := hottest(calls); hot >= 0 && m.shown.CPUs > 1 {
+		text := itoa(n) + " of " + itoa(len(calls)) + " on "
+		if x+chart.Width(text)+8 < c.W {
+			x = c.Text(c.Text(x, 0, text, th.Muted), 0, "cpu "+itoa(hot), th.Hot.With(chart.Bold)) + 3
+		}
+	}
+	order := " slowest first"
+	if m.charts.slow.bySlowest {
+		order = " newest first"
+	}
+	if x+len(order)+2 < c.W-2 {
+		c.Right(c.Right(c.W-2, 0, order, th.Muted), 0, "y", th.Key)
+	}
+}
+
+// drawThreshold ends the rule with what is reported, and returns where that
+// begins.
+func drawThreshold(m *model, c *chart.Canvas, y0 int) int {
+	th, r := m.th, m.selected
+	if r == nil || r.shown == nil || r.shown.Kind != probes.Return {
+		return c.W - 1
+	}
+	x := c.W - 1
+	if !m.opts.Recorded {
+		x = c.Right(x, 0, " threshold ", th.Muted)
+		minus := x - 1
+		x = c.Right(x, 0, "+ -", th.Key)
+		for i, at := range [...]int{x, minus} {
+			m.spot(at, y0, 1, 1, func(m *model, _ int) tea.Cmd {
+				if !m.canStep() {
+					return nil
+				}
+				return m.stepThreshold(i == 0)
+			})
+		}
+		x -= 2
+	}
+	text := m.thresholdText(r, c.W)
+	c.Fill(x, 0, 2, 1, ' ', chart.Style{})
+	return c.Right(x, 0, " "+text, th.Text)
+}
