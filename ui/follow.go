@@ -50,7 +50,8 @@ func (m *model) succeeded(msg successorMsg) {
 func (m *model) goneBanner() banner {
 	label := clean(m.target.Label)
 	if m.successor.label == "" {
-		return banner{text: label + " has ended; its numbers stay until you leave"}
+		stay := label + " has ended; its numbers stay"
+		return banner{text: stay + " until you leave", less: stay}
 	}
 	name, _, _ := strings.Cut(label, " ")
 	again := "runs again as " + strings.TrimPrefix(m.successor.label, name+" ")

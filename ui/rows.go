@@ -188,13 +188,14 @@ func (m *model) take(s *probes.Snapshot) {
 		}
 		r.all, r.kept = append(r.all, st), true
 	}
-	newSecond := m.past.add(s)
+	over := s.Gone && m.shown.Gone && !m.frozen && sameHits(s, m.shown)
+	newSecond := !over && m.past.add(s)
 	m.past.forget(s)
 	for _, r := range m.rows {
 		r.choose()
 		m.keep(r, newSecond)
 	}
-	if !m.frozen {
+	if !m.frozen && !over {
 		m.shown = s
 		m.measure()
 	}
@@ -202,6 +203,14 @@ func (m *model) take(s *probes.Snapshot) {
 		m.selectFirst()
 	}
 	m.warnAbout()
+}
+
+// sameHits says whether nothing was counted between two snapshots: the numbers of
+// a target that has ended stay, windows and all.
+func sameHits(a, b *probes.Snapshot) bool {
+	return slices.EqualFunc(a.Probes, b.Probes, func(p, q probes.Stats) bool {
+		return p.ID == q.ID && p.State == q.State && p.Hits == q.Hits && p.Returned == q.Returned
+	})
 }
 
 // choose decides which of the row's probes is shown.

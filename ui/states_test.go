@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -196,6 +197,27 @@ func TestTargetThatRunsAgainCanBeFollowed(t *testing.T) {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not wanted of the successor: %v", want, names)
 		}
+	}
+}
+
+// The windows of a target that has ended end with it.
+func TestNumbersOfAGoneTargetStay(t *testing.T) {
+	s := goneScreen(t, 120, nil)
+	was := s.snap
+	before := strings.Split(s.text(), "\n")[1:]
+	for i := range 60 {
+		s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+			*sn = *was
+			sn.Seq, sn.Elapsed = was.Seq+1+uint64(i), was.Elapsed+time.Duration(i+1)*time.Second
+		})
+	}
+	after := strings.Split(s.text(), "\n")[1:]
+	if !slices.Equal(before, after) {
+		t.Errorf("the numbers moved: %s", firstDifference(strings.Join(before, "\n"), strings.Join(after, "\n")))
+	}
+	s.press("[", "[")
+	if s.selected.num.calls == 0 {
+		t.Error("its last 10 s are empty")
 	}
 }
 
