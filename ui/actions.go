@@ -295,12 +295,22 @@ func (m *model) takeAway(r *row) tea.Cmd {
 // remember lets what a row wants now be had back.
 func (m *model) remember(r *row) {
 	file, fn, was := r.file, r.fn, m.wanted(r)
-	m.undo = append(m.undo, func(m *model) tea.Cmd {
+	m.canUndo(func(m *model) tea.Cmd {
 		r := m.rowFor(file, fn)
 		r.leaving = false
 		m.selected = r
 		return m.ask(wish{row: r, want: was})
 	})
+}
+
+const keepUndo = 100
+
+// canUndo remembers how the last change is taken back.
+func (m *model) canUndo(back func(m *model) tea.Cmd) {
+	if len(m.undo) == keepUndo {
+		m.undo = slices.Delete(m.undo, 0, 1)
+	}
+	m.undo = append(m.undo, back)
 }
 
 // takeBack is the u key.

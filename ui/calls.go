@@ -14,8 +14,14 @@ type callLog struct {
 	newest   []probes.Call // ascending in time
 	slowest  []probes.Call // descending in latency
 	reported uint64        // all of them, kept or not
-	base     *probes.Snapshot
+	base     withheld
 }
+
+// withheld is what was to be reported of all probes and was not, as counted by
+// the collector.
+type withheld struct{ held, lost uint64 }
+
+func withheldBy(s *probes.Snapshot) withheld { return withheld{s.HeldBack, s.Lost.Calls} }
 
 // How many calls of a probe are kept: more than anybody scrolls through.
 const (
@@ -57,27 +63,27 @@ func (l *callLog) inOrder(bySlowest bool) []probes.Call {
 	return out
 }
 
-// over drops the calls below a threshold and begins to count anew at base.
-func (l *callLog) over(threshold time.Duration, base *probes.Snapshot) {
+// over drops the calls below a threshold and begins to count anew at a snapshot.
+func (l *callLog) over(threshold time.Duration, s *probes.Snapshot) {
 	below := func(c probes.Call) bool { return c.Latency < threshold }
 	l.newest = slices.DeleteFunc(l.newest, below)
 	l.slowest = slices.DeleteFunc(l.slowest, below)
-	l.reported, l.base = uint64(len(l.newest)), base
+	l.reported, l.base = uint64(len(l.newest)), withheldBy(s)
 }
 
 func (l *callLog) clone() *callLog {
 	return &callLog{slices.Clone(l.newest), slices.Clone(l.slowest), l.reported, l.base}
 }
 
-// callsOf is the log of a probe, made if there is none; base is what it begins
-// to count from.
-func (h *history) callsOf(id probes.ID, base *probes.Snapshot) *callLog {
+// callsOf is the log of a probe, made if there is none: it then begins to count
+// at a snapshot.
+func (h *history) callsOf(id probes.ID, s *probes.Snapshot) *callLog {
 	if h.calls == nil {
 		h.calls = map[probes.ID]*callLog{}
 	}
 	l := h.calls[id]
 	if l == nil {
-		l = &callLog{base: base}
+		l = &callLog{base: withheldBy(s)}
 		h.calls[id] = l
 	}
 	return l

@@ -22,7 +22,7 @@ func (m *model) clear() {
 		m.past.callsOf(id, m.snap)
 	}
 	m.charts.reset()
-	m.undo = append(m.undo, func(m *model) tea.Cmd {
+	m.canUndo(func(m *model) tea.Cmd {
 		// What was reported since comes on top of what was there.
 		for id, l := range m.past.calls {
 			old := calls[id]

@@ -40,7 +40,7 @@ func (m *model) View() tea.View {
 }
 
 func (m *model) draw() *chart.Canvas {
-	m.spots, m.cursor = m.spots[:0], nil
+	m.spots, m.scrolls, m.cursor = m.spots[:0], m.scrolls[:0], nil
 	c := chart.New(m.w, m.h)
 	switch {
 	case m.w < leastW || m.h < leastH:
@@ -69,7 +69,7 @@ func (m *model) drawLayer(c *chart.Canvas, d dialog) {
 			under = a.under
 		}
 		m.drawLayer(c, under)
-		m.spots, m.cursor = m.spots[:0], nil
+		m.spots, m.scrolls, m.cursor = m.spots[:0], m.scrolls[:0], nil
 		d.draw(m, c)
 	}
 }

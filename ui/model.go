@@ -27,6 +27,7 @@ type model struct {
 	dirty         bool
 	last          string // what was drawn
 	spots         []spot // what a click does, of the last drawing
+	scrolls       []scroll
 	mouse         bool
 	measuredWidth bool // of signs
 	cursor        *tea.Cursor

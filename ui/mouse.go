@@ -18,6 +18,23 @@ func (m *model) spot(x, y, w, h int, do func(m *model, x int) tea.Cmd) {
 	m.spots = append(m.spots, spot{x, y, w, h, do})
 }
 
+// spotOn is a spot over a canvas.
+func (m *model) spotOn(c *chart.Canvas, do func(m *model)) {
+	m.spot(c.X, c.Y, c.W, c.H, func(m *model, _ int) tea.Cmd { do(m); return nil })
+}
+
+// scroll is a part of the screen that the wheel moves.
+type scroll struct {
+	spot
+	by func(m *model, by int)
+}
+
+func (m *model) scrollOn(c *chart.Canvas, by func(m *model, by int)) {
+	m.scrolls = append(m.scrolls, scroll{spot{x: c.X, y: c.Y, w: c.W, h: c.H}, by})
+}
+
+func (s spot) has(x, y int) bool { return x >= s.x && x < s.x+s.w && y >= s.y && y < s.y+s.h }
+
 func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 	if msg.Button != tea.MouseLeft {
 		return nil
@@ -25,7 +42,7 @@ func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 	// The last one drawn lies on top.
 	for i := len(m.spots) - 1; i >= 0; i-- {
 		s := m.spots[i]
-		if msg.X >= s.x && msg.X < s.x+s.w && msg.Y >= s.y && msg.Y < s.y+s.h {
+		if s.has(msg.X, msg.Y) {
 			return s.do(m, msg.X-s.x)
 		}
 	}
@@ -44,9 +61,16 @@ func (m *model) wheel(msg tea.MouseWheelMsg) {
 		f.move(by)
 		return
 	}
-	if m.dialog == nil {
-		m.move(by)
+	if m.dialog != nil {
+		return
 	}
+	for _, s := range m.scrolls {
+		if s.has(msg.X, msg.Y) {
+			s.by(m, by)
+			return
+		}
+	}
+	m.move(by)
 }
 
 // wrap breaks a text into lines of at most w cells, between words.

@@ -18,18 +18,25 @@ import (
 // than the terminal, and there are as many lines as it is high.
 func TestEverySizeFits(t *testing.T) {
 	states := map[string][]string{
-		"watch":  nil,
-		"zoom":   {"enter"},
-		"cpus":   {"2"},
-		"slow":   {"3"},
-		"ledger": {"4"},
-		"entry":  {"j", "j", "j"},
-		"silent": {"G", "k"},
-		"help":   {"?"},
-		"find":   {"/", "m"},
+		"watch":   nil,
+		"zoom":    {"enter"},
+		"cpus":    {"2"},
+		"slow":    {"3", "right"},
+		"slowest": {"3", "y"},
+		"cleared": {"c", "4"},
+		"columns": {"C", "j"},
+		"ledger":  {"4"},
+		"entry":   {"j", "j", "j"},
+		"silent":  {"G", "k"},
+		"help":    {"?"},
+		"find":    {"/", "m"},
 	}
 	for name, keys := range states {
 		s := watching(t, 120, 40)
+		s.src.calls = slowAt
+		s.press("3")
+		s.runFor(20, 64, mysqlLoad)
+		s.press("1")
 		s.press(keys...)
 		for _, w := range []int{1, 44, 59, 60, 67, 75, 76, 80, 99, 100, 117, 118, 120, 139, 140, 150, 160, 180, 200, 300} {
 			for _, h := range []int{1, 11, 12, 13, 15, 19, 20, 24, 30, 44, 45, 60} {
@@ -147,6 +154,16 @@ func distinct(snap *probes.Snapshot) {
 	}
 }
 
+// oddCalls are calls as only a broken record could tell them.
+var oddCalls = []probes.Call{
+	{Probe: 1},
+	{Probe: 1, Latency: -5, CPU: -1, TID: -1, Thread: &probes.ThreadStats{OnCPU: -1, Waiting: -1}},
+	{Probe: 1, Latency: math.MaxInt64, CPU: 1 << 20, TID: 1 << 40, Comm: strings.Repeat("w", 300), Args: [3]uint64{1<<64 - 1, 1 << 63, 1}, Thread: &probes.ThreadStats{
+		OnCPU: math.MaxInt64, Waiting: math.MaxInt64, Voluntary: 1<<64 - 1, Involuntary: 1<<64 - 1, MinorFaults: 1 << 63, MajorFaults: 1 << 63,
+	}},
+	{Probe: 99, Latency: 7},
+}
+
 // TestOddSnapshotsAreDrawn feeds what a collector hardly ever says: the screen
 // has to stand it at every size.
 func TestOddSnapshotsAreDrawn(t *testing.T) {
@@ -173,7 +190,7 @@ func TestOddSnapshotsAreDrawn(t *testing.T) {
 	}
 	for name, st := range odd {
 		for _, cpus := range []int{0, 1, 2, 1026} {
-			snap := &probes.Snapshot{Seq: 1, CPUs: cpus, Interval: 250e6, Elapsed: 1e9, Probes: []probes.Stats{st}}
+			snap := &probes.Snapshot{Seq: 1, CPUs: cpus, Interval: 250e6, Elapsed: 1e9, Probes: []probes.Stats{st}, Calls: oddCalls}
 			s := newScreen(t, 120, 40, &fakeSource{snap: snap}, Options{})
 			next := *snap
 			next.Seq, next.Elapsed = 2, 2e9

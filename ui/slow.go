@@ -2,8 +2,6 @@ package ui
 
 import (
 	"slices"
-	"strconv"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -91,6 +89,7 @@ func drawSlow(m *model, c *chart.Canvas, r *row) {
 		c.Text(10, 2, ": calls are timed with a return probe", th.Muted)
 		return
 	}
+	m.charts.fit(r, m.window())
 	calls, at := m.slowCalls(r)
 	if len(calls) == 0 {
 		m.drawNoCalls(c, r)
@@ -115,12 +114,15 @@ func drawSlow(m *model, c *chart.Canvas, r *row) {
 		i := s.top + y - 1
 		line := c.Sub(0, y, c.W, 1)
 		m.drawCall(line, l, &calls[i], r, full, hot)
+		id := idOf(&calls[i])
+		m.spotOn(line, func(m *model) { m.charts.slow.at = id })
 		if i == at {
 			in := line.Sub(1, 0, c.W-2, 1)
 			in.Map(selected(th))
 			in.Put(l.time-3, 0, th.Selected, th.Accent)
 		}
 	}
+	m.scrollOn(c.Sub(0, 1, c.W, rows), (*model).stepCall)
 	if about > 0 {
 		m.drawAboutCall(c.Sub(0, c.H-1, c.W, 1), &calls[at])
 	}
@@ -211,121 +213,6 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 	c.Right(l.ratio, 0, format.Table(float64(call.Latency)/r.num.p50), th.Text)
 }
 
-// callPart is a part of a call's time.
-type callPart struct {
-	name  string
-	d     time.Duration
-	glyph rune
-	style chart.Style
-}
-
-func (m *model) callParts(on, waiting, blocked time.Duration) [3]callPart {
-	th := m.th
-	return [3]callPart{
-		{"on CPU", on, th.Bar, th.CPU},
-		{"waiting for a CPU", waiting, th.Waits, th.Hot},
-		{"blocked", blocked, th.Blocks, th.HMax},
-	}
-}
-
-// partsOf divides a call's time. What the kernel says of the time on a CPU is as
-// old as its last tick or switch: a thread that never gave up its CPU was not
-// blocked, however little of its time is accounted yet.
-func partsOf(call *probes.Call) (on, waiting, blocked time.Duration) {
-	t := call.Thread
-	waiting = min(max(t.Waiting, 0), call.Latency)
-	rest := call.Latency - waiting
-	if t.Voluntary == 0 {
-		return rest, waiting, 0
-	}
-	on = min(max(t.OnCPU, 0), rest)
-	return on, waiting, rest - on
-}
-
-func (m *model) drawCallBar(c *chart.Canvas, call *probes.Call, full float64) {
-	th := m.th
-	if call.Thread == nil {
-		chart.Bar(c, float64(call.Latency)/full, th.HMax, th)
-		return
-	}
-	var parts []chart.Part
-	for _, p := range m.callParts(partsOf(call)) {
-		parts = append(parts, chart.Part{Share: float64(p.d) / full, Glyph: p.glyph, Style: p.style})
-	}
-	chart.Parts(c, parts, th)
-}
-
-// drawAboutCall says in one line what is known of the selected call: as much of
-// it as there is room for, the weightiest first.
-func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
-	th := m.th
-	x := 3
-	say := func(text string, st chart.Style) {
-		if x+chart.Width(text) < c.W {
-			x = c.Text(x, 0, text, st) + 3
-		}
-	}
-	if call.Thread != nil {
-		say(m.callSentence(call), th.Bright)
-	}
-	say("args "+register(call.Args[0])+" "+register(call.Args[1])+" "+register(call.Args[2]), th.Text)
-	say("returned "+register(call.Return), th.Text)
-	t := call.Thread
-	if t == nil {
-		say("what its thread did is not known", th.Muted)
-		return
-	}
-	switches := format.Things(int(t.Voluntary+t.Involuntary), "switch")
-	if t.Voluntary+t.Involuntary != 1 {
-		switches = format.Count(t.Voluntary+t.Involuntary) + " switches"
-	}
-	if t.Involuntary > 0 {
-		switches += ", " + format.Count(t.Involuntary) + " forced"
-	}
-	say(switches, th.Muted)
-	faults := format.Things(int(t.MinorFaults+t.MajorFaults), "fault")
-	if t.MajorFaults > 0 {
-		faults += ", " + format.Count(t.MajorFaults) + " from disk"
-	}
-	say(faults, th.Muted)
-}
-
-// callSentence says where most of a call's time went.
-func (m *model) callSentence(call *probes.Call) string {
-	parts := m.callParts(partsOf(call))
-	most := slices.MaxFunc(parts[:], func(a, b callPart) int { return int(a.d - b.d) })
-	s := most.name + " " + ofWhole(most.d, call.Latency)
-	if 2*call.Callees > call.Latency {
-		s += ", " + ofWhole(call.Callees, call.Latency) + " in probed functions that it called"
-	}
-	return s
-}
-
-// ofWhole is a part and its whole with one unit: 5.9 of 6.1ms.
-func ofWhole(d, whole time.Duration) string {
-	for _, u := range slices.Backward(format.TimeUnits) {
-		if v := float64(whole) / u.Scale; v >= 1 || u.Scale == 1 {
-			number := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-			if v >= 100 || u.Scale == 1 {
-				number = func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
-			}
-			return number(float64(d)/u.Scale) + " of " + number(v) + u.Name
-		}
-	}
-	return ""
-}
-
-// register is the content of a register as it is most likely meant: a small
-// number as such, what else as bits.
-func register(v uint64) string {
-	switch n := int64(v); {
-	case n >= -4095 && n < 10:
-		return strconv.FormatInt(n, 10)
-	default:
-		return "0x" + strconv.FormatUint(v, 16)
-	}
-}
-
 // hottest is the CPU on which over half of the calls returned, and how many; -1
 // if there is none.
 func hottest(calls []probes.Call) (cpu, n int) {
@@ -352,7 +239,7 @@ func countOn(calls []probes.Call, cpu int) int {
 // drawSlowReading says how much of everything the list is.
 func drawSlowReading(m *model, c *chart.Canvas, r *row) {
 	l := m.history().calls[r.shown.ID]
-	if r.shown.Kind != probes.Return || l == nil || l.base == nil {
+	if r.shown.Kind != probes.Return || l == nil {
 		return
 	}
 	th := m.th
@@ -366,17 +253,13 @@ func drawSlowReading(m *model, c *chart.Canvas, r *row) {
 		}
 	}
 	calls, _ := m.slowCalls(r)
-	held, lost := m.shown.HeldBack-l.base.HeldBack, m.shown.Lost.Calls-l.base.Lost.Calls
-	all := l.reported
-	if m.sole(r) {
-		all += held + lost
+	held, lost := m.shown.HeldBack-l.base.held, m.shown.Lost.Calls-l.base.lost
+	all, of := l.reported, " of all probes"
+	if len(m.history().calls) == 1 {
+		all, of = all+held+lost, ""
 	}
 	if all > 0 {
 		say(th.Text, format.Count(uint64(len(calls)))+" of "+format.Count(all)+" shown")
-	}
-	of := ""
-	if !m.sole(r) {
-		of = " of all probes"
 	}
 	if held > 0 {
 		s := format.Count(held) + of + " held back"

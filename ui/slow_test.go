@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"uprobetop/probes"
 )
 
@@ -20,6 +22,7 @@ func looking(t *testing.T, w, h int) *screen {
 		s.press("enter")
 	}
 	s.runFor(30, 64, mysqlLoad)
+	s.View()
 	return s
 }
 
@@ -165,6 +168,25 @@ func TestSelectedCallStaysWhileOthersCome(t *testing.T) {
 	calls, at = s.slowCalls(s.selected)
 	if at != len(calls)-1 {
 		t.Errorf("the end is %d of %d", at, len(calls))
+	}
+}
+
+func TestMouseSelectsAndScrollsCalls(t *testing.T) {
+	s := looking(t, 120, 40)
+	calls, _ := s.slowCalls(s.selected)
+	third := calls[2].At.Format("15:04:05.000")
+	for y, line := range strings.Split(s.text(), "\n") {
+		if strings.Contains(line, third) {
+			s.send(tea.MouseClickMsg{X: 60, Y: y, Button: tea.MouseLeft})
+			s.send(tea.MouseWheelMsg{X: 60, Y: y, Button: tea.MouseWheelDown})
+		}
+	}
+	if _, at := s.slowCalls(s.selected); at != 3 || s.selected != s.rows[0] {
+		t.Errorf("call %d of row %s is selected", at, s.selected.name)
+	}
+	s.send(tea.MouseWheelMsg{X: 60, Y: 5, Button: tea.MouseWheelDown})
+	if s.selected != s.rows[1] {
+		t.Error("over the table the wheel does not move in it")
 	}
 }
 

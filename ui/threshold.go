@@ -2,7 +2,6 @@ package ui
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -150,10 +149,4 @@ func (m *model) thresholdText(r *row, w int) string {
 		text += ", near the p99"
 	}
 	return text
-}
-
-// sole says that this probe is the only one whose calls are reported: then what
-// the limiter held back was of it.
-func (m *model) sole(r *row) bool {
-	return !slices.ContainsFunc(m.rows, func(o *row) bool { return o != r && o.slow.chosen && o.reports() })
 }

@@ -20,6 +20,7 @@ type cell struct {
 // no text can ever make a line longer than the terminal is wide.
 type Canvas struct {
 	W, H   int
+	X, Y   int // where it lies on the whole of which it is a part
 	cells  []cell
 	stride int
 }
@@ -41,7 +42,7 @@ func (c *Canvas) Sub(x, y, w, h int) *Canvas {
 	if w == 0 || h == 0 {
 		return &Canvas{}
 	}
-	return &Canvas{W: w, H: h, stride: c.stride, cells: c.cells[y*c.stride+x:]}
+	return &Canvas{W: w, H: h, X: c.X + x, Y: c.Y + y, stride: c.stride, cells: c.cells[y*c.stride+x:]}
 }
 
 // Put draws one cell. A background that is already there stays unless st has

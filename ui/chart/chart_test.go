@@ -224,3 +224,34 @@ func TestMix(t *testing.T) {
 		t.Errorf("a palette colour was mixed: %x", uint32(got))
 	}
 }
+
+func TestPartsOfABarAddUp(t *testing.T) {
+	for _, tt := range []struct {
+		shares [3]float64
+		want   string
+	}{
+		{[3]float64{}, "────────"},
+		{[3]float64{0.25, 0.25, 0.25}, "aabbcc──"},
+		{[3]float64{0.06, 0.06, 0.06}, "b───────"}, // none has half a cell, together they have one
+		{[3]float64{1e-9, 2e-9, 0}, "b───────"},    // a call is never without a bar
+		{[3]float64{0, 0.5, 9}, "bbbbcccc"},
+		{[3]float64{math.NaN(), -1, 0.5}, "cccc────"},
+	} {
+		var parts []Part
+		for i, glyph := range "abc" {
+			parts = append(parts, Part{Share: tt.shares[i], Glyph: glyph})
+		}
+		c := New(8, 1)
+		Parts(c, parts, plain())
+		if got := c.Plain(); got != tt.want {
+			t.Errorf("%v is %q, want %q", tt.shares, got, tt.want)
+		}
+	}
+}
+
+func TestPartOfACanvasKnowsWhereItLies(t *testing.T) {
+	c := New(20, 10).Sub(3, 2, 10, 5).Sub(4, 1, 2, 2)
+	if c.X != 7 || c.Y != 3 {
+		t.Errorf("it lies at %d, %d", c.X, c.Y)
+	}
+}
