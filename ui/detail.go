@@ -139,7 +139,8 @@ func (m *model) hidden() string {
 	if n >= len(m.rows) {
 		return ""
 	}
-	return itoa(m.top+1) + "–" + itoa(m.top+n) + " of " + itoa(len(m.rows))
+	count := func(n int) string { return format.Count(uint64(n)) }
+	return count(m.top+1) + "–" + count(m.top+n) + " of " + count(len(m.rows))
 }
 
 // drawWindow ends a rule with what the numbers are over, and returns where

@@ -22,7 +22,6 @@ func TestEverySizeFits(t *testing.T) {
 		"zoom":    {"enter"},
 		"cpus":    {"2"},
 		"slow":    {"3", "right"},
-		"slowest": {"3", "y"},
 		"cleared": {"c", "4"},
 		"columns": {"C", "j"},
 		"ledger":  {"4"},

@@ -134,6 +134,10 @@ func (m *model) drawNoCalls(c *chart.Canvas, r *row) {
 	switch {
 	case m.opts.Recorded:
 		c.Text(3, 0, "No call of it is in the recording so far.", th.Text)
+	case !t.chosen && !m.slowLooked():
+		at := itoa(slices.IndexFunc(m.views, func(v view) bool { return v.title == slowTitle }) + 1)
+		x := c.Text(3, 0, at, th.Key)
+		c.Text(x+1, 0, "report calls near the p99 and above", th.Text)
 	case !t.chosen:
 		c.Text(3, 0, "No call has come yet to choose a threshold by.", th.Text)
 	case t.over == 0:

@@ -47,6 +47,20 @@ func TestThresholdIsChosenOnceSomebodyLooks(t *testing.T) {
 	}
 }
 
+// A pane that is there because the screen is wide has nothing reported.
+func TestWideScreenReportsNothingByItself(t *testing.T) {
+	s := watching(t, 200, 50)
+	s.runFor(2, 64, mysqlLoad)
+	if len(s.src.told) != 0 || !strings.Contains(s.text(), "3 report calls near the p99 and above") {
+		t.Errorf("told %v", s.src.told)
+	}
+	s.press("3")
+	s.runFor(1, 64, mysqlLoad)
+	if len(s.src.told) != 1 {
+		t.Errorf("told %v", s.src.told)
+	}
+}
+
 func TestPlusAndMinusStepTheThreshold(t *testing.T) {
 	s := looking(t, 120, 40)
 	var got []time.Duration

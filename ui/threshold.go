@@ -46,6 +46,12 @@ func (m *model) slowShown() bool {
 	return m.hasView() && (m.views[m.viewAt].title == slowTitle || m.wide() && !m.zoomed)
 }
 
+// slowLooked says whether somebody looks at them: a pane that is only there on a
+// wide screen costs the target nothing.
+func (m *model) slowLooked() bool {
+	return m.hasView() && m.views[m.viewAt].title == slowTitle
+}
+
 // reportCalls tells the collector of the thresholds that it does not know yet: of
 // every timed probe if the command line gave one, else of the selected one while
 // somebody looks.
@@ -61,7 +67,7 @@ func (m *model) reportCalls() []tea.Cmd {
 		return cmds
 	}
 	r := m.selected
-	if r == nil || !r.reports() || !m.slowShown() || !r.slow.needs(r) || r.num.calls == 0 {
+	if r == nil || !r.reports() || !m.slowLooked() || !r.slow.needs(r) || r.num.calls == 0 {
 		return nil
 	}
 	if r.slow.chosen {
