@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -116,6 +117,9 @@ func (m *model) agree(w wish) tea.Cmd {
 		m.remember(r)
 	}
 	r.finding, r.failure, r.want, r.kept, r.tried, r.gaveUp = nil, "", w.want, true, false, false
+	if w.want == off {
+		r.abandon()
+	}
 	retry := m.remove(r, slices.DeleteFunc(slices.Clone(r.all), func(st *probes.Stats) bool {
 		return !hopeless(st) && st.State != probes.Stopped
 	}))
@@ -214,6 +218,14 @@ func (m *model) canGiveUp(r *row) bool {
 	return r.asked && !r.gaveUp && m.now.Sub(r.begun) >= slowWork
 }
 
+// abandon has a pending Place of a row end.
+func (r *row) abandon() {
+	if r.asked {
+		r.cancel()
+		r.gaveUp = true
+	}
+}
+
 // giveUp has every pending Place end, and says whether there was one. What stood
 // already is taken away again; a probe that counted before stays.
 func (m *model) giveUp() bool {
@@ -223,8 +235,8 @@ func (m *model) giveUp() bool {
 			continue
 		}
 		any = true
-		r.cancel()
-		r.gaveUp, r.want = true, off
+		r.abandon()
+		r.want = off
 		if r.stat != nil && r.stat.State == probes.Attached {
 			r.want = wantOf(r.stat.Kind)
 		}
@@ -235,7 +247,7 @@ func (m *model) giveUp() bool {
 func (m *model) placed(msg placedMsg) tea.Cmd {
 	r := msg.row
 	r.asked = false
-	if msg.err != nil && !r.gaveUp {
+	if msg.err != nil && !errors.Is(msg.err, context.Canceled) {
 		r.failure, r.want = clean(msg.err.Error()), off
 		if r.stat != nil {
 			r.want = wantOf(r.stat.Kind)
@@ -289,6 +301,7 @@ func (m *model) notRemoved(msg removedMsg) {
 func (m *model) takeAway(r *row) tea.Cmd {
 	m.remember(r)
 	r.want, r.finding, r.failure, r.leaving = off, nil, "", true
+	r.abandon()
 	return m.reconcileRow(r)
 }
 

@@ -41,6 +41,8 @@ func (f *fakeSource) Check(probes.Request) probes.Finding { return f.finding }
 func (f *fakeSource) Place(ctx context.Context, reqs ...probes.Request) error {
 	if f.stuck {
 		<-ctx.Done()
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	f.mu.Lock()

@@ -51,6 +51,39 @@ func wait(t *testing.T, what string, ch <-chan struct{}) {
 	}
 }
 
+// TestFollowEndsTheProgram has a target that ended and runs again: the screen asks
+// by itself, tells it, and o leaves with what the rows want.
+func TestFollowEndsTheProgram(t *testing.T) {
+	snap := snapshotAt(3, 4, twoLoads)
+	snap.Gone = true
+	m := newModel(t.Context(), &fakeSource{snap: snap}, Target{Label: "mysqld 2841"}, Options{
+		Successor: func() (string, bool) { return "mysqld 3011", true },
+	})
+	term := &terminal{seen: map[string]chan struct{}{}}
+	offered := term.appears("runs again as 3011")
+	keys, user := io.Pipe()
+	defer user.Close()
+	done := make(chan error, 1)
+	go func() {
+		done <- m.run(tea.WithInput(keys), tea.WithOutput(term), tea.WithWindowSize(120, 40), tea.WithoutSignals())
+	}()
+	wait(t, "the offer", offered)
+	if _, err := io.WriteString(user, "o"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("o does not end it")
+	}
+	if !m.outcome.Follow || len(m.outcome.Wanted) != 2 {
+		t.Errorf("the outcome is %+v", m.outcome)
+	}
+}
+
 // TestWholeProgram runs the screen as a program, from the first byte to the
 // last, with a user who looks and quits; and once with a context that ends.
 func TestWholeProgram(t *testing.T) {

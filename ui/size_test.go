@@ -22,7 +22,6 @@ func TestEverySizeFits(t *testing.T) {
 		"zoom":    {"enter"},
 		"cpus":    {"2"},
 		"slow":    {"3", "right"},
-		"cleared": {"c", "4"},
 		"columns": {"C", "j"},
 		"ledger":  {"4"},
 		"entry":   {"j", "j", "j"},

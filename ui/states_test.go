@@ -84,6 +84,24 @@ func TestGivenUpButPlacedIsTakenAway(t *testing.T) {
 	}
 }
 
+// Off and on again while the kernel still works: it is asked once more.
+func TestSpaceWhileItIsPlaced(t *testing.T) {
+	s, place := placingFree(t, 120, 40)
+	s.press("space")
+	if got := s.rowText("free"); !strings.Contains(got, "given up") {
+		t.Errorf("after space the row reads %q", got)
+	}
+	s.src.stuck = false
+	s.press("space")
+	s.run(place) // it ends: its context did
+	for range 3 {
+		s.publish(twoLoads, nil)
+	}
+	if len(s.src.placed) != 1 || s.banner.text != "" {
+		t.Errorf("placed %v, the banner says %q", s.src.placed, s.banner.text)
+	}
+}
+
 func TestGivingUpTheLatencyKeepsTheCount(t *testing.T) {
 	s := small(t, twoLoads)
 	s.selectRow("malloc")
