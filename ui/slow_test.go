@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -231,10 +232,14 @@ func TestWhatTheListIsNotIsTold(t *testing.T) {
 			t.Errorf("the screen does not say %q:\n%s", want, s.text())
 		}
 	}
+	s.press("+")
+	if strings.Contains(s.text(), "held back") || strings.Contains(s.text(), "12 lost: ") {
+		t.Error("what was withheld of another threshold is told")
+	}
 	if s.past.skipped != 0 {
 		t.Errorf("%d ticks were not seen", s.past.skipped)
 	}
-	s.publish(mysqlLoad, func(sn *probes.Snapshot) { sn.Seq += 3 })
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) { sn.Seq, sn.HeldBack, sn.Lost.Calls = sn.Seq+3, 214, 12 })
 	if !strings.Contains(s.text(), "3 ticks not seen by the screen") {
 		t.Error("the screen does not say what it has not seen")
 	}
@@ -256,12 +261,12 @@ func TestNamesOfThreadsReachNoTerminalRaw(t *testing.T) {
 	s := looking(t, 120, 40)
 	s.src.calls = func(seconds float64) []probes.Call {
 		c := slowAt(1)[0]
-		c.Comm, c.Start = "a\x1b[31mb\nc\u202ed", uint64(seconds*4)
+		c.Comm, c.Start = "a\x1b[31m\nc\u202e\u009b31m\x7fd", uint64(seconds*4)
 		return []probes.Call{c}
 	}
 	s.runFor(3, 64, mysqlLoad)
-	if i := strings.IndexFunc(s.text(), func(r rune) bool { return r != '\n' && (r < ' ' || r == 0x202e) }); i >= 0 {
-		t.Error("a control character is drawn")
+	if i := strings.IndexFunc(s.text(), func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == 0x202e) }); i >= 0 {
+		t.Errorf("a control character is drawn:\n%q", s.text()[i:i+20])
 	}
 }
 

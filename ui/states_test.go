@@ -121,6 +121,10 @@ func TestGivingUpTheLatencyKeepsTheCount(t *testing.T) {
 	if len(s.src.removed) != 0 {
 		t.Errorf("removed %v", s.src.removed)
 	}
+	s.publish(twoLoads, func(sn *probes.Snapshot) { sn.Probes[0].State = probes.Stopped })
+	if got := s.rowText("malloc"); !strings.Contains(got, "stopped, after") {
+		t.Errorf("stopped later, the row reads %q", got)
+	}
 }
 
 // Two rows that leave while they are placed are dropped in one tick.
@@ -248,17 +252,18 @@ func TestNewsOfTheSuccessorFitsASmallScreen(t *testing.T) {
 }
 
 func TestRecordingPlacesNothing(t *testing.T) {
-	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, twoLoads)}, Options{
+	loads := append(slices.Clone(twoLoads), load{"free", probes.Entry, 0, nil, probes.Failed, "no breakpoint", -1})
+	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, loads)}, Options{
 		Recorded: true, Banner: "a recording of the demo: probing needs root",
 	})
-	s.runFor(3, 4, twoLoads)
+	s.runFor(3, 4, loads)
 	if got := s.text(); !strings.Contains(got, "▸ replay 1×") || !strings.Contains(got, "a recording of the demo: probing needs root") {
 		t.Errorf("the screen says\n%s", got)
 	}
 	s.press("3")
 	s.runFor(1, 4, twoLoads)
 	for _, k := range []string{"space", "r"} {
-		s.press("esc", k)
+		s.press("esc", "esc", k)
 		if !strings.Contains(s.text(), "this is a recording: nothing can be placed") {
 			t.Errorf("%s says nothing", k)
 		}
