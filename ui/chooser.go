@@ -65,8 +65,7 @@ func (d *chooser) draw(m *model, c *chart.Canvas) {
 		in.Text(4, y, col.title, th.Text)
 		in.Text(16, y, note, th.Muted)
 		if i == d.at {
-			in.Sub(0, y, in.W, 1).Map(selected(th))
-			in.Put(0, y, th.Selected, th.Accent)
+			selectLine(in.Sub(0, y, in.W, 1), 0, th)
 		}
 	}
 	drawKeys(in, in.W, in.H-1, []string{"space", "show, or not", "esc", "close"}, th)

@@ -264,8 +264,7 @@ func (f *finder) drawList(m *model, c *chart.Canvas, y0 int) {
 			line.Text(notes, 0, chart.Cut(note, c.W-1-notes, th.Ellipsis), noteStyle)
 		}
 		if i == f.at {
-			line.Map(selected(th))
-			line.Put(1, 0, th.Selected, th.Accent)
+			selectLine(line, 1, th)
 		}
 		m.spot(0, y0+y, c.W, 1, func(m *model, x int) tea.Cmd {
 			f.at = i

@@ -13,6 +13,7 @@ import (
 // callPart is a part of a call's time.
 type callPart struct {
 	name  string
+	full  string // as a sentence has it
 	d     time.Duration
 	glyph rune
 	style chart.Style
@@ -21,9 +22,9 @@ type callPart struct {
 func (m *model) callParts(on, waiting, blocked time.Duration) [3]callPart {
 	th := m.th
 	return [3]callPart{
-		{"on CPU", on, th.Bar, th.CPU},
-		{"waiting for a CPU", waiting, th.Waits, th.Hot},
-		{"blocked", blocked, th.Blocks, th.HMax},
+		{"on CPU", "on CPU", on, th.Bar, th.CPU},
+		{"waiting", "waiting for a CPU", waiting, th.Waits, th.Hot},
+		{"blocked", "blocked", blocked, th.Blocks, th.HMax},
 	}
 }
 
@@ -93,7 +94,7 @@ func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
 func (m *model) callSentence(call *probes.Call) string {
 	parts := m.callParts(partsOf(call))
 	most := slices.MaxFunc(parts[:], func(a, b callPart) int { return int(a.d - b.d) })
-	s := most.name + " " + ofWhole(most.d, call.Latency)
+	s := most.full + " " + ofWhole(most.d, call.Latency)
 	if 2*call.Callees > call.Latency {
 		s += ", " + ofWhole(call.Callees, call.Latency) + " in probed functions that it called"
 	}

@@ -117,9 +117,7 @@ func drawSlow(m *model, c *chart.Canvas, r *row) {
 		id := idOf(&calls[i])
 		m.spotOn(line, func(m *model) { m.charts.slow.at = id })
 		if i == at {
-			in := line.Sub(1, 0, c.W-2, 1)
-			in.Map(selected(th))
-			in.Put(l.time-3, 0, th.Selected, th.Accent)
+			selectLine(line.Sub(1, 0, c.W-2, 1), l.time-3, th)
 		}
 	}
 	m.scrollOn(c.Sub(0, 1, c.W, rows), (*model).stepCall)
@@ -184,6 +182,9 @@ func (m *model) drawCallHeads(c *chart.Canvas, l callColumns, calls []probes.Cal
 		}
 		bar.Put(at, 0, p.glyph, p.style)
 		at = bar.Text(at+2, 0, p.name, th.Muted) + 2
+	}
+	if at+len("f faults") <= l.barW {
+		bar.Text(at, 0, "f faults", th.Muted)
 	}
 }
 

@@ -103,14 +103,19 @@ func (m *model) drawRow(c *chart.Canvas, r *row) {
 		m.drawSentence(c, r, cond)
 	}
 	if r == m.selected {
-		c.Map(selected(th))
-		arrow := th.Accent
-		if th.SelText || th.Sel.Bg == 0 {
-			arrow = chart.Style{Fg: th.Sel.Fg, Attr: th.Sel.Attr}
-		}
-		arrow.Bg = th.Sel.Bg
-		c.Put(1, 0, th.Selected, arrow)
+		selectLine(c, 1, th)
 	}
+}
+
+// selectLine lays the selection over a line, with its sign at x.
+func selectLine(c *chart.Canvas, x int, th *chart.Theme) {
+	c.Map(selected(th))
+	arrow := th.Accent
+	if th.SelText || th.Sel.Bg == 0 {
+		arrow = chart.Style{Fg: th.Sel.Fg, Attr: th.Sel.Attr}
+	}
+	arrow.Bg = th.Sel.Bg
+	c.Put(x, 0, th.Selected, arrow)
 }
 
 func (m *model) drawName(c *chart.Canvas, r *row, cond condition) {
