@@ -73,14 +73,11 @@ type wish struct {
 // needs no check.
 func (m *model) ask(w wish) tea.Cmd {
 	r := w.row
-	if m.opts.Recorded {
-		delete(m.dismissed, recordedBanner)
-		m.setBanner(false, recordedBanner)
+	if m.onlyRecorded() {
 		return nil
 	}
 	if m.snap.Gone {
-		m.dismissed = map[string]bool{}
-		m.show(m.goneBanner())
+		m.insist(m.goneBanner())
 		return nil
 	}
 	if w.want == off {
@@ -299,6 +296,9 @@ func (m *model) notRemoved(msg removedMsg) {
 // takeAway is the d key: the row goes, and its probe with it. A probe that is
 // being placed has no id yet: its row goes as soon as it has one.
 func (m *model) takeAway(r *row) tea.Cmd {
+	if m.onlyRecorded() {
+		return nil
+	}
 	m.remember(r)
 	r.want, r.finding, r.failure, r.leaving = off, nil, "", true
 	r.abandon()

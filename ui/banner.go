@@ -30,8 +30,19 @@ func (m *model) closeBanner() {
 	m.banner = banner{}
 }
 
-// recordedBanner is what the keys say of a recording that would place something.
-const recordedBanner = "this is a recording: nothing can be placed"
+// insist shows a banner although it was closed before, because a key asks for it.
+func (m *model) insist(b banner) {
+	delete(m.dismissed, b.text)
+	m.show(b)
+}
+
+// onlyRecorded says whether nothing can be placed, or taken away, and tells why.
+func (m *model) onlyRecorded() bool {
+	if m.opts.Recorded {
+		m.insist(banner{text: "this is a recording: nothing can be placed"})
+	}
+	return m.opts.Recorded
+}
 
 // lateBanner is the one banner whose text changes while it stands.
 const lateBanner = "no snapshot: the host is busy; totals stay exact"

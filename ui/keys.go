@@ -96,7 +96,7 @@ func lookKeys() []binding {
 		{[]string{"tab"}, "tab shift-tab", "next, previous view", groupLook, "view", 4, quiet(func(m *model) { m.nextView(1) }), (*model).hasView},
 		{[]string{"shift+tab"}, "shift-tab", "", groupLook, "", 0, quiet(func(m *model) { m.nextView(-1) }), (*model).hasView},
 		{[]string{"enter"}, "enter", "fill the screen, and back", groupLook, "zoom", 5, quiet((*model).zoom), (*model).hasRow},
-		{[]string{"esc"}, "esc", "back; close the banner", groupLook, "", 0, quiet((*model).back), nil},
+		{[]string{"esc"}, "esc", "back, close the banner, give up", groupLook, "", 0, quiet((*model).back), nil},
 		{[]string{"y"}, "y", "axis log, linear; newest, slowest", groupLook, "", 0, quiet((*model).turnView), (*model).hasView},
 		{[]string{"+"}, "+ -", "threshold of slow calls", groupLook, "threshold", zoomRank, func(m *model) tea.Cmd { return m.stepThreshold(true) }, (*model).canStep},
 		{[]string{"-"}, "-", "", groupLook, "", 0, func(m *model) tea.Cmd { return m.stepThreshold(false) }, (*model).canStep},

@@ -262,7 +262,7 @@ func TestRecordingPlacesNothing(t *testing.T) {
 	}
 	s.press("3")
 	s.runFor(1, 4, twoLoads)
-	for _, k := range []string{"space", "r"} {
+	for _, k := range []string{"space", "r", "d"} {
 		s.press("esc", "esc", k)
 		if !strings.Contains(s.text(), "this is a recording: nothing can be placed") {
 			t.Errorf("%s says nothing", k)

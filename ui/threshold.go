@@ -117,8 +117,7 @@ func (m *model) canStep() bool {
 // stepThreshold goes to the next of 1, 2, 5, 10, … or the one before; below the
 // least of them every call is reported.
 func (m *model) stepThreshold(up bool) tea.Cmd {
-	if m.opts.Recorded {
-		m.setBanner(false, recordedBanner)
+	if m.onlyRecorded() {
 		return nil
 	}
 	r := m.selected
