@@ -13,7 +13,7 @@ import (
 // view is one way to look at the selected function.
 type view struct {
 	title   string
-	edge    func(m *model, c *chart.Canvas, y0 int) int // ends the rule with what the numbers are of; returns where that begins
+	edge    func(m *model, c *chart.Canvas) int // ends the rule with what the numbers are of; returns where that begins
 	draw    func(m *model, c *chart.Canvas, r *row)
 	reading func(m *model, c *chart.Canvas, r *row) // one row; may be nil
 	turn    func(m *model)                          // the y key; may be nil
@@ -31,7 +31,7 @@ func views() []view {
 }
 
 // drawDetail draws the rule and what is under it.
-func (m *model) drawDetail(c *chart.Canvas, y0 int) {
+func (m *model) drawDetail(c *chart.Canvas) {
 	r := m.selected
 	if r == nil {
 		return
@@ -41,10 +41,10 @@ func (m *model) drawDetail(c *chart.Canvas, y0 int) {
 		return
 	}
 	if m.wide() {
-		m.drawPanes(c, r, y0)
+		m.drawPanes(c, r)
 		return
 	}
-	m.drawRule(c.Sub(0, 0, c.W, 1), r, y0)
+	m.drawRule(c.Sub(0, 0, c.W, 1), r)
 	top := 1
 	if m.airy() {
 		top = 2
@@ -99,11 +99,11 @@ func (m *model) drawNoNumbers(c *chart.Canvas, r *row) {
 }
 
 // drawRule is the line between table and detail: function, tabs, window.
-func (m *model) drawRule(c *chart.Canvas, r *row, y0 int) {
+func (m *model) drawRule(c *chart.Canvas, r *row) {
 	th := m.th
 	c.Fill(0, 0, c.W, 1, th.H, th.Line)
 	x := 1
-	right := m.views[m.viewAt].edge(m, c, y0)
+	right := m.views[m.viewAt].edge(m, c)
 	if hidden := m.hidden(); hidden != "" {
 		right = c.Right(right-2, 0, " "+hidden+" ", th.Muted)
 	}
@@ -129,7 +129,7 @@ func (m *model) drawRule(c *chart.Canvas, r *row, y0 int) {
 		default:
 			x = c.Text(x, 0, " "+digit+" ", th.Muted)
 		}
-		m.spot(from, y0, x-from, 1, func(m *model, _ int) tea.Cmd { m.viewAt = i; return nil })
+		m.spot(c, from, 0, x-from, 1, func(m *model, _ int) tea.Cmd { m.viewAt = i; return nil })
 	}
 }
 
@@ -145,18 +145,18 @@ func (m *model) hidden() string {
 
 // drawWindow ends a rule with what the numbers are over, and returns where
 // that begins.
-func drawWindow(m *model, c *chart.Canvas, y0 int) int {
+func drawWindow(m *model, c *chart.Canvas) int {
 	th := m.th
 	x := c.Right(c.W-1, 0, "] ", th.Key)
 	right := x
 	x = c.Right(x, 0, m.windowName()+" ", th.Text)
 	left := c.Right(x, 0, " [ ", th.Key)
-	m.spot(left, y0, x-left, 1, func(m *model, _ int) tea.Cmd { m.turnWindow(-1); return nil })
-	m.spot(right, y0, 2, 1, func(m *model, _ int) tea.Cmd { m.turnWindow(1); return nil })
+	m.spot(c, left, 0, x-left, 1, func(m *model, _ int) tea.Cmd { m.turnWindow(-1); return nil })
+	m.spot(c, right, 0, 2, 1, func(m *model, _ int) tea.Cmd { m.turnWindow(1); return nil })
 	return left
 }
 
-func drawSincePlaced(m *model, c *chart.Canvas, _ int) int {
+func drawSincePlaced(m *model, c *chart.Canvas) int {
 	return c.Right(c.W-1, 0, " "+m.sincePlaced()+" ", m.th.Text)
 }
 
@@ -220,8 +220,7 @@ func (m *model) drawZoomed(c *chart.Canvas) {
 	}
 	v := m.views[m.viewAt]
 	if m.split() {
-		y0 := m.h - 1 - c.H
-		m.drawRule(c.Sub(0, 0, c.W, 1), r, y0)
+		m.drawRule(c.Sub(0, 0, c.W, 1), r)
 		top := 1
 		if m.airy() {
 			top = 2
@@ -245,26 +244,27 @@ func (m *model) wide() bool { return m.w >= 160 && m.h >= 45 }
 
 // drawPanes shows every view at once: latency over ledger and slow calls, CPUs
 // to the right.
-func (m *model) drawPanes(c *chart.Canvas, r *row, y0 int) {
+func (m *model) drawPanes(c *chart.Canvas, r *row) {
 	left := c.W * 70 / 100
 	low := 15
 	if c.H >= 38 {
 		low = 19
 	}
-	m.drawPane(c.Sub(0, 0, left, c.H-low), 0, r, y0)
+	m.drawPane(c.Sub(0, 0, left, c.H-low), 0, r)
 	half := left * 53 / 100
-	m.drawPane(c.Sub(0, c.H-low, half, low), 3, r, y0+c.H-low)
-	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), 2, r, y0+c.H-low)
+	m.drawPane(c.Sub(0, c.H-low, half, low), 3, r)
+	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), 2, r)
 	c.Fill(half, c.H-low+1, 1, low-1, m.th.V, m.th.Grid)
-	m.drawPane(c.Sub(left+1, 0, c.W-left-1, c.H), 1, r, y0)
+	m.drawPane(c.Sub(left+1, 0, c.W-left-1, c.H), 1, r)
 	c.Fill(left, 1, 1, c.H-1, m.th.V, m.th.Grid)
 }
 
-func (m *model) drawPane(c *chart.Canvas, at int, r *row, y0 int) {
+func (m *model) drawPane(c *chart.Canvas, at int, r *row) {
 	th, v := m.th, m.views[at]
 	c.Fill(0, 0, c.W, 1, th.H, th.Line)
+	m.spotOn(c.Sub(0, 0, c.W, 1), func(m *model) { m.viewAt = at })
 	x := 1
-	right := v.edge(m, c, y0)
+	right := v.edge(m, c)
 	if at == 0 {
 		x = c.Text(x, 0, " "+shorten(r.name, right-24, th.Ellipsis)+" ", th.Bright) + 1
 	}
@@ -273,6 +273,5 @@ func (m *model) drawPane(c *chart.Canvas, at int, r *row, y0 int) {
 	} else {
 		c.Text(c.Text(x, 0, " "+itoa(at+1), th.Key), 0, " "+v.title+" ", th.Text)
 	}
-	m.spot(0, y0, c.W, 1, func(m *model, _ int) tea.Cmd { m.viewAt = at; return nil })
 	m.drawView(c.Sub(0, 2, c.W, c.H-2), v, r)
 }

@@ -120,7 +120,7 @@ func (m *model) drawScreen(c *chart.Canvas) {
 		return
 	}
 	n := m.tableRows()
-	m.drawTable(c.Sub(0, y, m.w, n+1), y)
+	m.drawTable(c.Sub(0, y, m.w, n+1))
 	y += n + 1
 	if m.banner.text != "" {
 		m.drawBanner(c.Sub(0, y, m.w, 1))
@@ -128,7 +128,7 @@ func (m *model) drawScreen(c *chart.Canvas) {
 	} else if m.airy() {
 		y++
 	}
-	m.drawDetail(c.Sub(0, y, m.w, m.h-1-y), y)
+	m.drawDetail(c.Sub(0, y, m.w, m.h-1-y))
 }
 
 // airy says whether there is room for blank rows.
@@ -300,7 +300,7 @@ func (m *model) drawMoment(c *chart.Canvas, x, gap int) int {
 	x = c.Text(c.Text(x+gap, 0, "scene: ", th.Muted), 0, name, th.Text)
 	from := x + 2
 	x = c.Text(c.Text(from, 0, "S", th.Key), 0, " next", th.Muted)
-	m.spot(from, 1, x-from, 1, func(m *model, _ int) tea.Cmd { return m.nextScene() })
+	m.spot(c, from, 0, x-from, 1, func(m *model, _ int) tea.Cmd { return m.nextScene() })
 	return x
 }
 
@@ -342,7 +342,7 @@ func (m *model) drawKeyBar(c *chart.Canvas, table []binding) {
 		from := x
 		x = c.Text(x, 0, b.first(), th.Key)
 		x = c.Text(x+1, 0, b.bar, th.Muted)
-		m.spot(from, m.h-1, x-from, 1, func(m *model, _ int) tea.Cmd { return b.do(m) })
+		m.spot(c, from, 0, x-from, 1, func(m *model, _ int) tea.Cmd { return b.do(m) })
 		x += gap
 	}
 }

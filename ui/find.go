@@ -217,14 +217,13 @@ func (f *finder) draw(m *model, c *chart.Canvas) {
 	if c.H >= 24 {
 		about = 9
 	}
-	f.drawList(m, c.Sub(0, y+2, c.W, c.H-y-2-about), y+3)
+	f.drawList(m, c.Sub(0, y+2, c.W, c.H-y-2-about))
 	if about > 0 && f.at < len(f.matches) {
 		f.drawAbout(m, c.Sub(0, c.H-about+1, c.W, about-1), f.matches[f.at])
 	}
 }
 
-// drawList draws the matches. y0 is where c lies on the screen.
-func (f *finder) drawList(m *model, c *chart.Canvas, y0 int) {
+func (f *finder) drawList(m *model, c *chart.Canvas) {
 	th := m.th
 	size, notes, file := c.W-1-32, c.W-31, c.W-1-32-8-18
 	if c.W < 100 {
@@ -266,7 +265,7 @@ func (f *finder) drawList(m *model, c *chart.Canvas, y0 int) {
 		if i == f.at {
 			selectLine(line, 1, th)
 		}
-		m.spot(0, y0+y, c.W, 1, func(m *model, x int) tea.Cmd {
+		m.spot(c, 0, y, c.W, 1, func(m *model, x int) tea.Cmd {
 			f.at = i
 			if x >= 3 && x <= 4 {
 				return onMatch((*model).toggle)(m)

@@ -14,13 +14,14 @@ type spot struct {
 	do         func(m *model, x int) tea.Cmd
 }
 
-func (m *model) spot(x, y, w, h int, do func(m *model, x int) tea.Cmd) {
-	m.spots = append(m.spots, spot{x, y, w, h, do})
+// spot makes a part of a canvas one.
+func (m *model) spot(c *chart.Canvas, x, y, w, h int, do func(m *model, x int) tea.Cmd) {
+	m.spots = append(m.spots, spot{c.X + x, c.Y + y, w, h, do})
 }
 
 // spotOn is a spot over a canvas.
 func (m *model) spotOn(c *chart.Canvas, do func(m *model)) {
-	m.spot(c.X, c.Y, c.W, c.H, func(m *model, _ int) tea.Cmd { do(m); return nil })
+	m.spot(c, 0, 0, c.W, c.H, func(m *model, _ int) tea.Cmd { do(m); return nil })
 }
 
 // scroll is a part of the screen that the wheel moves.

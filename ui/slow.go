@@ -293,7 +293,7 @@ func drawSlowReading(m *model, c *chart.Canvas, r *row) {
 
 // drawThreshold ends the rule with what is reported, and returns where that
 // begins.
-func drawThreshold(m *model, c *chart.Canvas, y0 int) int {
+func drawThreshold(m *model, c *chart.Canvas) int {
 	th, r := m.th, m.selected
 	if r == nil || r.shown == nil || r.shown.Kind != probes.Return {
 		return c.W - 1
@@ -304,7 +304,7 @@ func drawThreshold(m *model, c *chart.Canvas, y0 int) int {
 		minus := x - 1
 		x = c.Right(x, 0, "+ -", th.Key)
 		for i, at := range [...]int{x, minus} {
-			m.spot(at, y0, 1, 1, func(m *model, _ int) tea.Cmd {
+			m.spot(c, at, 0, 1, 1, func(m *model, _ int) tea.Cmd {
 				if !m.canStep() {
 					return nil
 				}

@@ -316,3 +316,40 @@ func TestPartsAndRegistersAsPeopleReadThem(t *testing.T) {
 		}
 	}
 }
+
+// A click does what is under it, in whichever pane of a wide screen that lies.
+func TestMouseInThePanesOfAWideScreen(t *testing.T) {
+	s := looking(t, 200, 50)
+	click := func(text string, dx int) {
+		t.Helper()
+		s.dirty = true
+		s.View()
+		for y, line := range strings.Split(s.text(), "\n") {
+			if i := strings.LastIndex(line, text); i >= 0 {
+				s.send(tea.MouseClickMsg{X: len([]rune(line[:i])) + dx, Y: y, Button: tea.MouseLeft})
+				return
+			}
+		}
+		t.Fatalf("%q is not on the screen", text)
+	}
+	click("1 latency", 2)
+	if s.viewAt != 0 {
+		t.Errorf("a click on the latency shows view %d", s.viewAt)
+	}
+	click("[ last 30s ] ", 0) // of the rightmost pane
+	if s.window() != 10*time.Second || s.viewAt != 0 {
+		t.Errorf("a click on the window: %v, view %d", s.window(), s.viewAt)
+	}
+	click("2 CPUs", 2)
+	if s.viewAt != 1 {
+		t.Errorf("a click on the CPUs shows view %d", s.viewAt)
+	}
+	click("+ - threshold", 0)
+	if s.selected.slow.over != 100*time.Microsecond {
+		t.Errorf("a click on the + sets %v", s.selected.slow.over)
+	}
+	click("+ - threshold", 2)
+	if s.selected.slow.over != 50*time.Microsecond {
+		t.Errorf("a click on the - sets %v", s.selected.slow.over)
+	}
+}

@@ -14,16 +14,15 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 const doubleClick = 400 * time.Millisecond
 
-// drawTable draws the header line and the visible rows. y0 is where c lies on
-// the screen, for the mouse.
-func (m *model) drawTable(c *chart.Canvas, y0 int) {
-	m.drawHeadings(c, y0)
+// drawTable draws the header line and the visible rows.
+func (m *model) drawTable(c *chart.Canvas) {
+	m.drawHeadings(c)
 	n := c.H - 1
 	m.scroll(n)
 	for i := range min(n, len(m.rows)-m.top) {
 		r := m.rows[m.top+i]
 		m.drawRow(c.Sub(0, i+1, c.W, 1), r)
-		m.spot(0, y0+1+i, c.W, 1, func(m *model, x int) tea.Cmd {
+		m.spot(c, 0, i+1, c.W, 1, func(m *model, x int) tea.Cmd {
 			twice := m.selected == r && m.now.Sub(m.clicked) < doubleClick
 			m.selected, m.touched, m.clicked = r, m.now, m.now
 			if x >= 3 && x <= 4 {
@@ -48,7 +47,7 @@ func (m *model) scroll(n int) {
 	m.top = max(min(m.top, len(m.rows)-n), 0)
 }
 
-func (m *model) drawHeadings(c *chart.Canvas, y0 int) {
+func (m *model) drawHeadings(c *chart.Canvas) {
 	th := m.th
 	sorted := m.sortColumn()
 	sign := th.Down
@@ -75,7 +74,7 @@ func (m *model) drawHeadings(c *chart.Canvas, y0 int) {
 		if p.column == sorted {
 			c.Put(at, 0, sign, th.Accent)
 		}
-		m.spot(min(x, at), y0, w+2, 1, func(m *model, _ int) tea.Cmd {
+		m.spot(c, min(x, at), 0, w+2, 1, func(m *model, _ int) tea.Cmd {
 			m.sortOn(p.column)
 			return nil
 		})
