@@ -56,7 +56,11 @@ func runDemo(ctx context.Context, s Streams) error {
 
 // demoOptions lets keys change the scene.
 func demoOptions(process *assets.DemoProcess) ui.Options {
-	return ui.Options{}
+	o := ui.Options{SetScene: process.SetScene}
+	for _, s := range assets.DemoScenes {
+		o.Scenes = append(o.Scenes, ui.Scene{Name: s.Name})
+	}
+	return o
 }
 
 // playDemo shows the recording, and says why.
@@ -78,7 +82,7 @@ func playDemo(ctx context.Context, s Streams, why error) error {
 
 // recordedOptions marks what is shown as no live picture.
 func recordedOptions(banner string) ui.Options {
-	return ui.Options{}
+	return ui.Options{Recorded: true, Banner: banner}
 }
 
 // demo is the running program and what is to be probed of it.
@@ -117,7 +121,9 @@ func (d *demo) open(ctx context.Context, tap probes.Tap) (err error) {
 		d.requests = append(d.requests, rs...)
 	}
 	config := new(targetFlags).config(d.target, d.requests)
-	config.Tap = tap
+	if config.Tap = tap; tap != nil {
+		config.Slow = 4 * time.Millisecond // so that there are some calls to look at
+	}
 	d.col, err = probes.New(config)
 	return err
 }
