@@ -115,7 +115,9 @@ func (x *terminal) press(keys string) {
 func (x *terminal) leave(before *unix.Termios) {
 	x.t.Helper()
 	x.press("q")
+	stuck := time.AfterFunc(20*time.Second, func() { _ = x.cmd.Process.Kill() })
 	err := x.cmd.Wait()
+	stuck.Stop()
 	if err != nil {
 		x.t.Errorf("q: %v", err)
 	}
