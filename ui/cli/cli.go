@@ -108,14 +108,19 @@ func newRoot(s Streams) *cobra.Command {
 		Short: "top for user-space functions",
 		Long: `uprobetop counts and times the functions of running programs, live.
 
-TARGET is the path of a program or library (with a slash), the name of a program
-in PATH, or with -p the files of a process: then a first argument that names none
-of them is a FUNCTION.
-FUNCTION is a name as the symbol table or the demangler gives it; libc:malloc
-names its file as well, uretprobe:libc:malloc also asks for its latency.`,
+TARGET is a path (with a slash), a library's short name (libc, ssl), a program in
+PATH, or the files that those named by -p and the like have mapped: then a first
+argument that is no file or library is a FUNCTION. It can be left out where each
+FUNCTION names its own.
+FUNCTION is a name as the symbol table or the demangler gives it, a pattern
+(pthread_cond_*), name+0x10, or an address; libc:malloc names its file as well,
+uretprobe:libc:malloc also asks for its latency.
+Whose hits count: those of -p, -t, --cgroup, --unit and --container, added up; else
+of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 		Example: `  uprobetop demo
   uprobetop -p 4121 malloc free
   uprobetop stat -r -d 5s -p 4121 libc:malloc
+  uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
   uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
 		Args:          cobra.ArbitraryArgs,
 		Version:       version(),

@@ -17,14 +17,17 @@ import (
 
 // runScreen is the interactive program on a target.
 func runScreen(ctx context.Context, s Streams, f targetFlags, latency bool, args []string) error {
-	target, specs, err := f.open(args, nil)
+	target, specs, err := f.open(s, args, nil)
 	if err != nil {
 		return err
 	}
 	defer target.Close()
-	requests, err := target.Resolve(specs, latency)
+	requests, err := resolve(s, target, specs, latency)
 	if err != nil {
-		return &exit{exitNothing, err}
+		return err
+	}
+	if err := f.consent(s, target); err != nil {
+		return err
 	}
 	config := f.config(target, requests)
 	ask(s, f.yes, config.Hazards, requests)
@@ -94,11 +97,11 @@ func runDemo(ctx context.Context, s Streams) error {
 	target.Label = "demo " + strconv.Itoa(demo.PID())
 	var requests []probes.Request
 	for _, d := range assets.DemoFunctions {
-		rs, err := target.Resolve([]probes.Spec{{Function: d.Name}}, d.Timed)
+		r, err := target.Resolve([]probes.Spec{{Function: d.Name}}, d.Timed)
 		if err != nil {
 			return fmt.Errorf("the demo program is damaged: %w", err)
 		}
-		requests = append(requests, rs...)
+		requests = append(requests, r.Requests...)
 	}
 	return watch(ctx, s, target, new(targetFlags).config(target, requests), requests)
 }
