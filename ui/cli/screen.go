@@ -34,6 +34,10 @@ func runScreen(ctx context.Context, s Streams, f targetFlags, latency bool, args
 	return watch(ctx, s, target, config, requests)
 }
 
+// apart is how many probes are placed one by one on the screen: a pattern's
+// thousands would take a file descriptor and some milliseconds each.
+const apart = 64
+
 // watch shows the screen, with the requested probes placed one by one: each can
 // then be taken away by itself.
 func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) error {
@@ -55,6 +59,10 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		ran <- col.Run(ctx, probes.Tick, nil)
 	}()
 	go func() {
+		if len(requests) > apart {
+			_ = col.Place(ctx, requests...)
+			return
+		}
 		for _, r := range requests {
 			_ = col.Place(ctx, r) // its row says what came of it
 		}
