@@ -30,7 +30,7 @@ func TestFindCgroup(t *testing.T) {
 		"user.slice/user-1001.slice/app.service",
 		"machine.slice/libpod-" + podman + ".scope/container",
 		"machine.slice/libpod-conmon-" + podman + ".scope",
-		"docker/" + plain,
+		"docker/" + plain + "/init-" + plain,
 		"docker/" + similar,
 		"kubepods.slice/kubepods-pod" + strings.ReplaceAll(pod, "-", "_") + ".slice/cri-containerd-dddddd.scope",
 	} {
@@ -113,10 +113,11 @@ func TestCgroup(t *testing.T) {
 	if one := processes(t, Filter{PIDs: workers.pids[:1]}); len(one.Files) != len(target.Files) {
 		t.Errorf("one process has %d files, three %d", len(one.Files), len(target.Files))
 	}
+	with := processes(t, Filter{PIDs: workers.pids[:1], Cgroups: []string{dir}})
 	for _, end := range workers.end {
 		end()
 	}
-	if target.Ended() {
+	if target.Ended() || with.Ended() {
 		t.Error("a cgroup has ended, which can get new processes")
 	}
 }

@@ -86,6 +86,24 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
+// An address is the last resort of a text that means a function.
+func TestSpecOfPrefersNames(t *testing.T) {
+	f := fileTarget(t, libcCopy(t)).Files[0]
+	byAddress := 0
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		switch s := SpecOf(Request{File: f, Function: fn}); {
+		case strings.HasPrefix(s.Function, "0x"):
+			byAddress++
+		case s.Function != fn.Name && s.Function != fn.Name+"@"+fn.Version:
+			t.Errorf("%s is called %s", fn, s.Function)
+		}
+	}
+	if byAddress > len(f.Functions)/100 {
+		t.Errorf("%d of %d functions are named by their address", byAddress, len(f.Functions))
+	}
+}
+
 // The first of these that finds something is what a text means: an exact name,
 // name+0x10, an address, a pattern.
 func TestResolve(t *testing.T) {

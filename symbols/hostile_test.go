@@ -48,6 +48,7 @@ func survive(t testing.TB, b []byte) (*File, error) {
 	}
 	Search([]*File{f}, "a b", 10)
 	f.Nearest("stedy", 3)
+	f.LibraryDirs("")
 	return f, nil
 }
 

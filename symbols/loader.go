@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"bytes"
+	"debug/elf"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -124,4 +125,46 @@ func parseCache(b []byte, goarch string) []string {
 		}
 	}
 	return paths
+}
+
+// LibraryDirs is where the loader looks for the libraries of a program before those
+// of the host: what the program itself says, and LD_LIBRARY_PATH (ld.so(8)).
+func (f *File) LibraryDirs(ldLibraryPath string) []string {
+	env := filepath.SplitList(ldLibraryPath)
+	im, _, err := readImage(f.r, f.size)
+	if err != nil {
+		return env
+	}
+	tags, err := im.dynamicTags()
+	if err != nil {
+		return env
+	}
+	if at, ok := tags[elf.DT_RUNPATH]; ok {
+		return append(env, f.dirsAt(im, tags, at)...)
+	}
+	if at, ok := tags[elf.DT_RPATH]; ok {
+		return append(f.dirsAt(im, tags, at), env...)
+	}
+	return env
+}
+
+// dirsAt reads a list of directories in the dynamic strings, in which $ORIGIN is
+// the program's own.
+func (f *File) dirsAt(im *image, tags map[elf.DynTag]uint64, at uint64) []string {
+	size := tags[elf.DT_STRSZ]
+	off, ok := im.fileOffset(tags[elf.DT_STRTAB], 0)
+	if !ok || at >= size {
+		return nil
+	}
+	b, err := im.bytes(off+at, min(size-at, maxName), "dynamic string table")
+	if err != nil {
+		return nil
+	}
+	list, _, _ := strings.Cut(string(b), "\x00")
+	path, err := filepath.Abs(f.Path)
+	if err != nil {
+		path = f.Path
+	}
+	origin := filepath.Dir(path)
+	return filepath.SplitList(strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(list))
 }

@@ -153,3 +153,18 @@ func TestLibraries(t *testing.T) {
 		t.Errorf("c in a directory with two: %q", found)
 	}
 }
+
+func TestLibraryDirs(t *testing.T) {
+	for _, c := range []struct{ flag, want string }{
+		{"-Wl,--enable-new-dtags,-rpath,$ORIGIN/lib:/opt/lib", "/env /more ORIGIN/lib /opt/lib"},
+		{"-Wl,--disable-new-dtags,-rpath,${ORIGIN}:/opt/lib", "ORIGIN /opt/lib /env /more"},
+		{"-pie", "/env /more"},
+		{"-static", "/env /more"},
+	} {
+		path := build(t, "gcc", "plain.c", c.flag)
+		got := strings.ReplaceAll(strings.Join(mustOpen(t, path).LibraryDirs("/env:/more"), " "), filepath.Dir(path), "ORIGIN")
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.flag, got, c.want)
+		}
+	}
+}

@@ -48,8 +48,12 @@ func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, [
 		o.target, err = probes.Processes(filter)
 		err = failed(err)
 	case len(command) > 0:
-		o.dirs = filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
 		o.target, o.noDefault = commandTarget(command[0])
+		env := os.Getenv("LD_LIBRARY_PATH")
+		o.dirs = filepath.SplitList(env)
+		for _, f := range o.target.Files {
+			o.dirs = f.LibraryDirs(env)
+		}
 	case len(args) > 0:
 		o.target = &probes.Target{}
 	case t.all:

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"uprobetop/bpf/bpftest"
 	"uprobetop/probes"
 	"uprobetop/symbols"
 )
@@ -103,6 +104,19 @@ func TestWords(t *testing.T) {
 	if target, _, _ := opened(t, "libc", "malloc", "--", "calls"); target.Files[0].Path != libc {
 		t.Errorf("the command's libc is %s, want %s", target.Files[0].Path, libc)
 	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if target, _, _ := opened(t, "libc", "malloc", "--", script); target.Files[0].Path != libc {
+		t.Errorf("a script's libc is %s, want %s", target.Files[0].Path, libc)
+	}
+	t.Setenv("LD_LIBRARY_PATH", "")
+	own := bpftest.Compile(t, "../../probes/testdata/calls.c", "-Wl,-rpath,"+libs)
+	if target, _, _ := opened(t, "libc", "malloc", "--", own); target.Files[0].Path != libc {
+		t.Errorf("the libc of a program with a path of its own is %s, want %s", target.Files[0].Path, libc)
+	}
+	t.Setenv("LD_LIBRARY_PATH", libs)
 	if target, _, _ := opened(t, "libc", "malloc"); target.Files[0].Path == libc {
 		t.Error("the host's libc is that of LD_LIBRARY_PATH, which other processes do not have")
 	}
