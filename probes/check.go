@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"debug/elf"
+	"strings"
 
 	"uprobetop/symbols"
 )
@@ -89,16 +90,21 @@ func Check(r Request, h Hazards) Finding {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
 	if f := checkCode(code); x86(r.File) && f.Verdict != Fine {
+		if r.Function.Into > 0 {
+			f.Reason, f.Way = strings.Replace(f.Reason, "the first instruction", "the instruction", 1), beside
+		}
 		return f
 	}
 	if r.Function.Into > 0 && bytes.HasPrefix(code, nop5) && x86(r.File) {
-		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: "probe an instruction beside it"}
+		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
 	}
 	if r.Kind == Return {
 		return checkReturn(r, h)
 	}
 	return Finding{}
 }
+
+const beside = "probe an instruction beside it"
 
 // nop5 is the nop that Linux 6.18 to 7.1 turns into a call once its breakpoint was
 // hit. Where a function begins nothing is below the stack pointer yet.

@@ -223,6 +223,8 @@ func TestMidFunction(t *testing.T) {
 		{"nop5", 0, Return, ""},
 		{"nop5", 5, Entry, "5-byte nop"},
 		{"nop5", 10, Entry, ""},
+		{"late", 1, Entry, "the instruction is an AVX"},
+		{"late", 4, Entry, ""},
 	} {
 		p, err := f.Inside(one(t, f, c.fn), c.into)
 		if err != nil {

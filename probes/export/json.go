@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"uprobetop/probes"
@@ -42,7 +43,7 @@ type target struct {
 type filter struct {
 	PIDs   []int  `json:"pids"`
 	TIDs   []int  `json:"tids"`
-	Cgroup string `json:"cgroup"`
+	Cgroup string `json:"cgroup"` // directories, with a colon between them
 }
 
 type lost struct {
@@ -124,11 +125,8 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
 		CPUs: s.CPUs, Kernel: s.Kernel, Attach: s.Method, InFlight: "task",
 		Targets: []target{}, Probes: []probe{},
-		Filter: filter{PIDs: s.Filter.PIDs, TIDs: []int{}},
+		Filter: filter{append([]int{}, s.Filter.PIDs...), append([]int{}, s.Filter.TIDs...), strings.Join(s.Filter.Cgroups, ":")},
 		Lost:   lost{s.Lost.Cells, s.Lost.Calls},
-	}
-	if o.Filter.PIDs == nil {
-		o.Filter.PIDs = []int{}
 	}
 	seen := map[*symbols.File]bool{}
 	for i := range s.Probes {

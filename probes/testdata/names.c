@@ -9,6 +9,7 @@ __asm__(".text\n"
 	FUNCTION("plus+2", "nop; ret")
 	FUNCTION("steps", "push %rbp; mov %rsp,%rbp; pop %rbp; ret")
 	FUNCTION("nop5", ".byte 0x0f,0x1f,0x44,0,0; .byte 0x0f,0x1f,0x44,0,0; ret")
+	FUNCTION("late", "push %rbp; vzeroupper; pop %rbp; ret")
 	FUNCTION("vex1", "vzeroupper; ret")
 	FUNCTION("vex2", "vzeroupper; ret"));
 #endif
