@@ -127,6 +127,13 @@ func (f *File) instruction(code []byte) (uint64, error) {
 		if len(code) >= 4 && code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3]&^1 == 0xfa {
 			return 4, nil
 		}
+		if f.Machine == elf.EM_X86_64 {
+			if n, is := vectorInstruction(code); is && n == 0 {
+				return 0, errInstruction
+			} else if is {
+				return n, nil
+			}
+		}
 		mode := 64
 		if f.Machine == elf.EM_386 {
 			mode = 32
