@@ -167,7 +167,7 @@ func TestAtSentences(t *testing.T) {
 
 // Between ldaxr and stlxr there is no place for a breakpoint on ARM64.
 func TestExclusive(t *testing.T) {
-	words := []uint32{0x885ffc01, 0x11000421, 0x8802fc01, 0x35ffffa2, 0xd65f03c0} // ldaxr, add, stlxr, cbnz, ret
+	words := []uint32{0x885ffc01, 0x11000421, 0x8802fc01, 0x35ffffa2, 0, 0xd65f03c0} // ldaxr, add, stlxr, cbnz, udf, ret
 	var code []byte
 	for _, w := range words {
 		code = binary.LittleEndian.AppendUint32(code, w)
@@ -176,7 +176,7 @@ func TestExclusive(t *testing.T) {
 		Machine: elf.EM_AARCH64, r: strings.NewReader(string(code)), size: uint64(len(code)),
 		Functions: []Function{{Symbol: Symbol{Name: "add"}, Size: uint64(len(code))}},
 	}
-	for n, allowed := range map[uint64]bool{4: false, 8: false, 12: true, 16: true, 6: false} {
+	for n, allowed := range map[uint64]bool{4: false, 8: false, 12: true, 16: false, 20: true, 6: false} {
 		if _, err := f.Inside(&f.Functions[0], n); (err == nil) != allowed {
 			t.Errorf("add+%d: %v", n, err)
 		}
