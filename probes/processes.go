@@ -3,6 +3,7 @@ package probes
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,10 +64,11 @@ func (o *opener) open(f Filter) error {
 		pids := cgroupPIDs(dir)
 		o.present += len(pids)
 		for _, pid := range pids {
-			// A thread of the kernel, or one that has ended since, has no files.
-			if p, err := symbols.OpenProcess(pid); err == nil {
+			p, err := symbols.OpenProcess(pid)
+			switch {
+			case err == nil:
 				o.files(p)
-			} else if o.denied == nil {
+			case o.denied == nil && errors.Is(err, fs.ErrPermission): // else it has ended since
 				o.denied = err
 			}
 		}
@@ -116,7 +118,7 @@ func (o *opener) label() string {
 	for _, dir := range o.t.filter.Cgroups {
 		parts = append(parts, symbols.Printable(filepath.Base(dir)))
 	}
-	if n := o.present; len(o.t.filter.Cgroups) > 0 {
+	if n := o.present; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d process%s", n, map[bool]string{false: "es"}[n == 1]))
 	}
 	return strings.Join(parts, ", ")

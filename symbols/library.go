@@ -12,6 +12,7 @@ func Find(files []*File, name string) []*File {
 	return findNamed(files, func(f *File) string { return f.Path }, name)
 }
 
+// findNamed is Find for whatever has a path.
 func findNamed[T any](all []T, path func(T) string, name string) []T {
 	for _, fits := range []func(path string) bool{
 		func(path string) bool { return path == name },

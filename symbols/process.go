@@ -115,11 +115,6 @@ func (p *Process) cannot(be string, err error) error {
 	return fmt.Errorf("process %s cannot be %s: %w", p, be, cause(err))
 }
 
-// Find is the mappings that a name means; see Find.
-func (p *Process) Find(name string) []Mapping {
-	return findNamed(p.Mappings, func(m Mapping) string { return m.Path }, name)
-}
-
 // File opens the very inode that the process has mapped, whatever stands at its
 // path by now and whatever the host has there. An error is one sentence.
 func (p *Process) File(m Mapping) (*File, error) {

@@ -152,7 +152,7 @@ func (o *opener) first(arg string, only bool) (named bool, err error) {
 		return false, nil // its error is told where specs are read
 	case o.target.Narrow(arg):
 		return true, nil
-	case hasDefault && !path && (o.target.Has(arg) || len(symbols.Libraries(arg, o.dirs...)) == 0):
+	case hasDefault && !path && (len(symbols.Libraries(arg, o.dirs...)) == 0 || o.target.Has(arg)):
 		return false, nil
 	case !o.outside():
 		return false, &exit{exitNothing, fmt.Errorf("%s has no file %s mapped", o.target.Label, symbols.Printable(arg))}

@@ -187,7 +187,7 @@ func TestCgroupFlags(t *testing.T) {
 		t.Cleanup(func() { os.Remove(dir) })
 	}
 	r := run(t, "stat", "--unit", unit, "malloc")
-	if r.status != 2 || !strings.Contains(r.errors, unit+".service, 0 processes has no process") {
+	if r.status != 2 || !strings.Contains(r.errors, unit+".service has no process") {
 		t.Errorf("an empty unit: status %d, %s", r.status, r.errors)
 	}
 	path := target(t, "allocs")
@@ -251,31 +251,37 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// -a counts the hits of everybody.
+// -a counts the hits of everybody, several -p those of the processes named.
 func TestEverybody(t *testing.T) {
 	requireBPF(t)
 	path := target(t, "allocs")
 	libs, libc := privateLibc(t, path)
-	var ws []*waiting
-	for range 3 {
-		ws = append(ws, startWaiting(t, libs, path, "2", "1000"))
-	}
-	cmd := program("stat", "-o", "json", "-a", libc, "malloc", "free")
-	r := finish(t, cmd, func() {
-		waitForProbe(t, cmd.Process.Pid)
-		for _, w := range ws {
-			w.work(t)
+	for _, all := range []bool{true, false} {
+		var ws []*waiting
+		for range 3 {
+			ws = append(ws, startWaiting(t, libs, path, "2", "1000"))
 		}
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Error(err)
+		whom, want := []string{"-a"}, uint64(3*2*1000)
+		if !all {
+			whom, want = []string{"-p", strconv.Itoa(ws[0].Process.Pid), "-p", strconv.Itoa(ws[2].Process.Pid)}, 2*2*1000
 		}
-	})
-	if r.status != 0 {
-		t.Fatalf("status %d: %s", r.status, r.errors)
-	}
-	for _, p := range lastLine(t, r.out).Probes {
-		if want := uint64(2 * 1000 * len(ws)); p.Hits != want {
-			t.Errorf("%s has %d hits, want %d", p.Name, p.Hits, want)
+		cmd := program(append([]string{"stat", "-o", "json", libc, "malloc", "free"}, whom...)...)
+		r := finish(t, cmd, func() {
+			waitForProbe(t, cmd.Process.Pid)
+			for _, w := range ws {
+				w.work(t)
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+		})
+		if r.status != 0 {
+			t.Fatalf("%v: status %d: %s", whom, r.status, r.errors)
+		}
+		for _, p := range lastLine(t, r.out).Probes {
+			if p.Hits != want {
+				t.Errorf("%v: %s has %d hits, want %d", whom, p.Name, p.Hits, want)
+			}
 		}
 	}
 }
