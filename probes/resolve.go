@@ -161,9 +161,13 @@ func lookup(files []*symbols.File, text string) ([]Request, error) {
 		return nil, fmt.Errorf("%s could be an address in each of %d files: name one, as in libc:%[1]s", text, len(files))
 	}
 	var found, loader []Request
+	var inLoader error
 	for _, f := range files {
 		fns, err := exactly(f, text)
-		if err != nil {
+		switch {
+		case err != nil && isLoader(f):
+			inLoader = err
+		case err != nil:
 			return nil, err
 		}
 		for _, fn := range fns {
@@ -175,7 +179,7 @@ func lookup(files []*symbols.File, text string) ([]Request, error) {
 		}
 	}
 	if len(found) == 0 {
-		return loader, nil
+		return loader, inLoader
 	}
 	return found, nil
 }

@@ -157,6 +157,39 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// The loader's functions count only where no library has the name, and what is wrong
+// in them only then.
+func TestLoader(t *testing.T) {
+	program := names(t)
+	content, err := os.ReadFile(bpftest.Compile(t, "testdata/names.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := filepath.Join(t.TempDir(), "ld-linux-x86-64.so.2")
+	if err := os.WriteFile(loader, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	other := fileTarget(t, loader, bpftest.Compile(t, "testdata/calls.c"))
+	both := fileTarget(t, loader, program)
+	for _, text := range []string{"steps", "steps+1", "step?", "twin"} {
+		r, err := resolve(t, both, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range r.Requests {
+			if q.File.Path != program {
+				t.Errorf("%s is %s of %s", text, q.Function, q.File.Path)
+			}
+		}
+		if r, err := resolve(t, other, text); err != nil || len(r.Requests) != 1 || r.Requests[0].File.Path != loader {
+			t.Errorf("%s alone: %+v, %v", text, r, err)
+		}
+	}
+	if _, err := resolve(t, other, "steps+2"); err == nil {
+		t.Error("a point inside an instruction of the loader is found")
+	}
+}
+
 // What cannot be probed is left out of a pattern, and counted; asked for by its
 // name it is refused with the reason.
 func TestPatternSkips(t *testing.T) {

@@ -106,16 +106,21 @@ func exactly(f *symbols.File, text string) ([]*symbols.Function, error) {
 		found := f.Lookup(name)
 		switch {
 		case len(found) == 1:
-			fn, err := f.Inside(found[0], into)
-			return []*symbols.Function{fn}, err
+			return just(f.Inside(found[0], into))
 		case len(found) > 1:
 			return nil, fmt.Errorf("%d functions of %s are called %s: name a point inside one by its address",
 				len(found), symbols.Printable(f.Path), symbols.Printable(name))
 		}
 	}
 	if addr, ok := addressIn(text); ok {
-		fn, err := f.At(addr)
-		return []*symbols.Function{fn}, err
+		return just(f.At(addr))
 	}
 	return nil, nil
+}
+
+func just(fn *symbols.Function, err error) ([]*symbols.Function, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []*symbols.Function{fn}, nil
 }

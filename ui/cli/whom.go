@@ -24,11 +24,11 @@ type whomFlags struct {
 
 func (w *whomFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.VarP(&w.pids, "pid", "p", "a process, with all its threads; this and the next can be repeated, and add up")
+	f.VarP(&w.pids, "pid", "p", "a process, with all its threads (can be repeated, as -t and the like can: they add up)")
 	f.VarP(&w.tids, "tid", "t", "a thread alone")
-	f.StringArrayVar(&w.cgroups, "cgroup", nil, "a cgroup v2 by its path: its processes, present and future")
-	f.StringArrayVar(&w.units, "unit", nil, "a systemd unit, such as nginx")
-	f.StringArrayVar(&w.containers, "container", nil, "a container or pod, by its id or the first 6 letters of it")
+	f.StringArrayVar(&w.cgroups, "cgroup", nil, "a cgroup v2 by its `PATH`: its processes, present and future")
+	f.StringArrayVar(&w.units, "unit", nil, "a systemd unit by its `NAME`, such as nginx")
+	f.StringArrayVar(&w.containers, "container", nil, "a container or pod by its `ID`, or the first 6 letters of it")
 	f.BoolVarP(&w.all, "all", "a", false, "every process of the host that maps TARGET, however many they are")
 }
 
