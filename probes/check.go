@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"debug/elf"
+	"strings"
 
 	"uprobetop/symbols"
 )
@@ -64,7 +65,7 @@ func isString(b byte) bool {
 type Hazards struct {
 	Unwinds  string // uses exceptions: one ends the process when it passes a return probe
 	Switches string // switches stacks: so does a call that is left that way
-	Shared   string // a library, without a process: who maps it may do either
+	Shared   string // a library, without a process alone: who maps it may do either
 }
 
 // twice are functions that return more than once for one call: the kernel knows
@@ -89,7 +90,13 @@ func Check(r Request, h Hazards) Finding {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
 	if f := checkCode(code); x86(r.File) && f.Verdict != Fine {
+		if r.Function.Into > 0 {
+			f.Reason, f.Way = strings.Replace(f.Reason, "the first instruction", "the instruction", 1), beside
+		}
 		return f
+	}
+	if r.Function.Into > 0 && bytes.HasPrefix(code, nop5) && x86(r.File) {
+		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
 	}
 	if r.Kind == Return {
 		return checkReturn(r, h)
@@ -97,8 +104,17 @@ func Check(r Request, h Hazards) Finding {
 	return Finding{}
 }
 
+const beside = "probe an instruction beside it"
+
+// nop5 is the nop that Linux 6.18 to 7.1 turns into a call once its breakpoint was
+// hit. Where a function begins nothing is below the stack pointer yet.
+var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
+
 func checkReturn(r Request, h Hazards) Finding {
 	const count = "count entries, without -r"
+	if r.Function.Into > 0 {
+		return Finding{Verdict: Refuses, Reason: "a return probe inside a function would overwrite what stands where the return address is at its beginning", Way: count}
+	}
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}
@@ -132,10 +148,10 @@ func checkReturn(r Request, h Hazards) Finding {
 			Way:     way,
 		}
 	}
-	if h.Shared != "" {
+	if h.Shared != "" && r.File.Library {
 		return Finding{
 			Verdict: Asks,
-			Reason: "whoever maps " + symbols.Printable(h.Shared) +
+			Reason: "whoever maps " + symbols.Printable(r.File.Path) +
 				" is probed, and a program that uses exceptions or switches stacks can end at a return probe",
 			Way: way,
 		}

@@ -171,7 +171,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 		return nil, loadError(err)
 	}
 	col := &Collector{
-		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, beside), anyClosed: make(chan struct{}), timedAt: map[site]*probe{},
+		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, atOnce), anyClosed: make(chan struct{}), timedAt: map[site]*probe{},
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
 	}
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
@@ -251,19 +251,19 @@ func (s *sentence) Unwrap() error { return s.cause }
 // kernelFilter are the processes that the kernel can be told to probe alone, so
 // that nobody else pays for the breakpoints; none if it has to be all of them.
 func kernelFilter(f Filter) []int {
-	pids := slices.Clone(f.PIDs)
-	for _, tid := range f.TIDs {
-		if pid := processOf(tid); pid > 0 {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	pids = slices.Compact(pids)
-	// A link for each is another consumer to ask at every hit.
-	if f.Follow || len(f.Cgroups) > 0 || len(pids) > 16 || !bpf.ProcessFilter() {
+	if f.HostWide() || !bpf.ProcessFilter() {
 		return nil
 	}
-	return pids
+	pids := slices.Clone(f.PIDs)
+	for _, tid := range f.TIDs {
+		pid := processOf(tid)
+		if pid == 0 {
+			return nil // it has ended: nobody pays
+		}
+		pids = append(pids, pid)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }
 
 // Snapshot is the newest one; never nil.

@@ -235,7 +235,7 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 	}
 	if !c.tier.together() && len(ps) > 1 {
 		var g errgroup.Group
-		g.SetLimit(beside)
+		g.SetLimit(atOnce)
 		for i := range ps {
 			g.Go(func() error { c.attachAll(ctx, f, ps[i:i+1]); return nil })
 		}
@@ -259,9 +259,9 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 	}
 }
 
-// beside is how many links are made, or taken away, at once: each takes a thread,
+// atOnce is how many links are made, or taken away, at once: each takes a thread,
 // and nearly all of its time is waiting for the kernel's grace periods.
-const beside = 64
+const atOnce = 64
 
 // begin lets the hits of everything that was attached count, from one moment on.
 func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe) {

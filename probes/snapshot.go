@@ -94,6 +94,16 @@ type Filter struct {
 // Everybody tells whether no hit is left out.
 func (f Filter) Everybody() bool { return len(f.PIDs)+len(f.TIDs)+len(f.Cgroups) == 0 }
 
+// HostWide tells whether breakpoints go into every process that maps a file, also
+// into those whose hits do not count. The kernel can be told of a few processes
+// that it shall probe alone, by a link for each; but not of those that they start,
+// nor of a cgroup.
+func (f Filter) HostWide() bool {
+	const most = 16 // each link is another one to ask at every hit
+	n := len(f.PIDs) + len(f.TIDs)
+	return n == 0 || n > most || f.Follow || len(f.Cgroups) > 0
+}
+
 // Lost counts the records that did not fit into a ring buffer. A lost cell is
 // sent again by the next flush: it delays a number and changes none.
 type Lost struct{ Cells, Calls uint64 }

@@ -1,8 +1,11 @@
 package probes
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"uprobetop/symbols"
 )
 
 // Spec is what a user typed for one or more functions:
@@ -11,11 +14,12 @@ import (
 //	libc:malloc              of a library of the process, or of a file
 //	uretprobe:libc:malloc    bpftrace's form: with its kind
 //
-// The function's name may itself hold colons: Foo::bar.
+// The function's name may itself hold colons: Foo::bar. A target's path that does
+// has a backslash before each.
 type Spec struct {
 	Kind     Kind   // Entry unless the text says uretprobe
 	Target   string // as typed; empty: the default
-	Function string
+	Function string // a name, a pattern, name+0x10 or an address: see Target.Resolve
 }
 
 // ParseSpec reads a spec. An error says what is missing in one sentence.
@@ -28,8 +32,11 @@ func ParseSpec(text string) (Spec, error) {
 			break
 		}
 	}
+	if after, ok := strings.CutPrefix(text, "usdt:"); ok && !strings.HasPrefix(after, ":") {
+		return Spec{}, errors.New("usdt probes cannot be placed yet: name a function")
+	}
 	if i := singleColon(rest); i >= 0 {
-		s.Target, rest = rest[:i], rest[i+1:]
+		s.Target, rest = unescape.Replace(rest[:i]), rest[i+1:]
 		if strings.HasPrefix(s.Target+":", ":") {
 			return Spec{}, fmt.Errorf("%q names no target before the colon: write libc:malloc, or malloc alone", text)
 		}
@@ -40,17 +47,24 @@ func ParseSpec(text string) (Spec, error) {
 	return s, nil
 }
 
-// singleColon finds the first colon that is not part of a "::".
+var (
+	escape   = strings.NewReplacer(`\`, `\\`, ":", `\:`)
+	unescape = strings.NewReplacer(`\\`, `\`, `\:`, ":")
+)
+
+// singleColon finds the first colon that is not part of a "::" and that no
+// backslash stands before.
 func singleColon(s string) int {
 	for i := 0; i < len(s); i++ {
-		if s[i] != ':' {
-			continue
-		}
-		if i+1 < len(s) && s[i+1] == ':' {
+		switch {
+		case s[i] == '\\':
 			i++
-			continue
+		case s[i] != ':':
+		case i+1 < len(s) && s[i+1] == ':':
+			i++
+		default:
+			return i
 		}
-		return i
 	}
 	return -1
 }
@@ -59,9 +73,54 @@ func singleColon(s string) int {
 func (s Spec) String() string {
 	switch {
 	case s.Target != "":
-		return fmt.Sprintf("%s:%s:%s", s.Kind, s.Target, s.Function)
+		return fmt.Sprintf("%s:%s:%s", s.Kind, escape.Replace(s.Target), s.Function)
 	case s.Kind == Return:
 		return fmt.Sprintf("%s:%s", s.Kind, s.Function)
 	}
 	return s.Function
+}
+
+// SpecOf is a spec that resolves to this request and no other, in a target that
+// has its file: by the name in the symbol table if it is the only one, else with
+// its version, else by address.
+func SpecOf(r Request) Spec {
+	s := Spec{Kind: r.Kind, Target: r.File.Path}
+	fn := r.Function
+	for _, name := range []string{fn.Name, fn.Name + "@" + fn.Version} {
+		s.Function = name
+		if found, err := exactly(r.File, name); err == nil && len(found) == 1 && found[0].Offset == fn.Offset {
+			return s
+		}
+	}
+	s.Function = fmt.Sprintf("%#x", uint64(fn.Addr))
+	return s
+}
+
+// exactly finds what a text means that is no pattern: a function's name, else a
+// point inside a function, name+0x10, else an address. Nothing found is no error.
+func exactly(f *symbols.File, text string) ([]*symbols.Function, error) {
+	if found := f.Lookup(text); len(found) > 0 {
+		return found, nil
+	}
+	if name, into, ok := offsetIn(text); ok {
+		found := f.Lookup(name)
+		switch {
+		case len(found) == 1:
+			return just(f.Inside(found[0], into))
+		case len(found) > 1:
+			return nil, fmt.Errorf("%d functions of %s are called %s: name a point inside one by its address",
+				len(found), symbols.Printable(f.Path), symbols.Printable(name))
+		}
+	}
+	if addr, ok := addressIn(text); ok {
+		return just(f.At(addr))
+	}
+	return nil, nil
+}
+
+func just(fn *symbols.Function, err error) ([]*symbols.Function, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []*symbols.Function{fn}, nil
 }

@@ -14,13 +14,19 @@ func TestParseSpec(t *testing.T) {
 		"std::map<int, int>::at(int)":     {Function: "std::map<int, int>::at(int)"},
 		"operator new":                    {Function: "operator new"},
 		"uprobe::odd":                     {Function: "uprobe::odd"},
+		"usdt::odd":                       {Function: "usdt::odd"},
+		"libc:malloc+0x10":                {Target: "libc", Function: "malloc+0x10"},
+		"uprobe:libc:pthread_cond_*":      {Target: "libc", Function: "pthread_cond_*"},
+		"libc:0x9e260":                    {Target: "libc", Function: "0x9e260"},
+		`uprobe:/a\:b/c\\d:e\:f`:          {Target: `/a:b/c\d`, Function: `e\:f`},
+		`uprobe:/a\::b`:                   {Target: "/a:", Function: "b"},
 	} {
 		got, err := ParseSpec(text)
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", ":", ":malloc", "libc:", "uretprobe:", "uprobe:libc:"} {
+	for _, text := range []string{"", ":", ":malloc", "libc:", "uretprobe:", "uprobe:libc:", "usdt:libc:x"} {
 		if s, err := ParseSpec(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)
 		}
@@ -28,7 +34,7 @@ func TestParseSpec(t *testing.T) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, s := range []string{"malloc", "libc:malloc", "uretprobe:a:b::c", "::", "a:b:c", "uprobe:uprobe:uprobe:x"} {
+	for _, s := range []string{"malloc", "libc:malloc", "uretprobe:a:b::c", "::", "a:b:c", "uprobe:uprobe:uprobe:x", `uprobe:\:\\:x`, "usdt:x", "libc:a+0x10"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -2,55 +2,98 @@ package probes
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"uprobetop/symbols"
 )
 
-// Target is where functions are looked for: a file, or the files that a process
-// has mapped.
+// Target is where functions are looked for, and whose hits count: files, of
+// everybody who maps them, or the files that processes have mapped.
 type Target struct {
-	Label   string           // "mysqld 2841", "/usr/bin/perl"
-	Process *symbols.Process // nil: every process that maps the file
-	Files   []*symbols.File  // where names are looked for
+	Label string          // "mysqld 2841", "perl", "nginx.service, 24 processes"
+	Files []*symbols.File // where names are looked for, each inode once
 
-	all []*symbols.File // the same before Narrow: what is dangerous can come from any
+	filter  Filter
+	alive   []func() bool    // of the processes and threads that were named
+	process *symbols.Process // the only one that was named, or nil
+	all     []*symbols.File  // Files before Narrow: what is dangerous can come from any
 }
 
-// FileTarget opens one file as a target.
-func FileTarget(path string) (*Target, error) {
-	f, err := symbols.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	files := []*symbols.File{f}
-	return &Target{Label: filepath.Base(symbols.Printable(path)), Files: files, all: files}, nil
+// FileTarget opens files as a target. One that cannot be read is left out if
+// another one can.
+func FileTarget(paths ...string) (*Target, error) {
+	t := &Target{}
+	return t, t.Only(paths...)
 }
 
-// ProcessTarget opens the files that a process has mapped. A file that cannot be
-// read is left out if another one can.
-func ProcessTarget(pid int) (*Target, error) {
-	p, err := symbols.OpenProcess(pid)
+// Only looks for names in these files alone, from now on, as Narrow does; they need
+// not have been in the target.
+func (t *Target) Only(paths ...string) error {
+	files, err := t.open(paths)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t := &Target{Label: fmt.Sprintf("%s %d", p.Comm, pid), Process: p}
+	t.keep(files)
+	return nil
+}
+
+// Add looks for names in these files, too.
+func (t *Target) Add(paths ...string) error {
+	files, err := t.open(paths)
+	if err != nil {
+		return err
+	}
+	all := slices.Clone(t.Files)
+	for _, f := range files {
+		if !slices.Contains(all, f) {
+			all = append(all, f)
+		}
+	}
+	t.keep(all)
+	return nil
+}
+
+// keep sets the files, which name a target that is not processes.
+func (t *Target) keep(files []*symbols.File) {
+	t.Files = files
+	if !t.filter.Everybody() {
+		return
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, filepath.Base(symbols.Printable(f.Path)))
+	}
+	t.Label = strings.Join(names, ", ")
+}
+
+// open opens the files that the target does not have yet. One that cannot be read
+// is left out if another one can.
+func (t *Target) open(paths []string) (files []*symbols.File, err error) {
 	var errs []error
-	for _, m := range p.Mappings {
-		f, err := p.File(m)
+	for _, path := range paths {
+		f, err := symbols.Open(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		t.all = append(t.all, f)
+		if i := slices.IndexFunc(t.all, func(o *symbols.File) bool { return o.Dev == f.Dev && o.Ino == f.Ino }); i >= 0 {
+			_ = f.Close()
+			f = t.all[i]
+		} else {
+			t.all = append(t.all, f)
+		}
+		if !slices.Contains(files, f) {
+			files = append(files, f)
+		}
 	}
-	if len(t.all) == 0 {
+	if len(files) == 0 {
 		return nil, errors.Join(errs...)
 	}
-	t.Files = t.all
-	return t, nil
+	return files, nil
 }
 
 // Close lets the files go.
@@ -63,11 +106,22 @@ func (t *Target) Close() error {
 }
 
 // Filter is whose hits count for this target.
-func (t *Target) Filter() Filter {
-	if t.Process == nil {
-		return Filter{}
+func (t *Target) Filter() Filter { return t.filter }
+
+// Ended tells that every process and thread that was named has ended: nothing can
+// be hit any more. A cgroup can always get new ones.
+func (t *Target) Ended() bool {
+	return len(t.alive) > 0 && len(t.filter.Cgroups) == 0 &&
+		!slices.ContainsFunc(t.alive, func(alive func() bool) bool { return alive() })
+}
+
+// Successor finds the process as which a target of one process runs again after
+// that has ended. It looks at every process of the host.
+func (t *Target) Successor() (pid int, ok bool) {
+	if t.process == nil || t.process.Alive() {
+		return 0, false
 	}
-	return Filter{PIDs: []int{t.Process.PID}}
+	return t.process.Successor()
 }
 
 // Narrow keeps the files that a name means: a path, the last part of one, or a
@@ -77,111 +131,52 @@ func (t *Target) Narrow(name string) bool {
 	if len(files) == 0 {
 		return false
 	}
-	t.Files = files
+	t.keep(files)
 	return true
 }
 
+// Has tells whether a file has a function of exactly this name.
+func (t *Target) Has(function string) bool {
+	return slices.ContainsFunc(t.Files, func(f *symbols.File) bool { return len(f.Lookup(function)) > 0 })
+}
+
+// HasBuild tells whether the target has the very build of a file.
+func (t *Target) HasBuild(of *symbols.File) bool {
+	return of.BuildID != "" && slices.ContainsFunc(t.all, func(f *symbols.File) bool { return f.BuildID == of.BuildID })
+}
+
+// HasFile tells whether a name means a file of the target.
+func (t *Target) HasFile(name string) bool { return len(t.named(name)) > 0 }
+
+// named is the files that a name means. A path may lead to a file that processes
+// know by another one.
 func (t *Target) named(name string) []*symbols.File {
-	var files []*symbols.File
-	if t.Process != nil {
-		for _, m := range t.Process.Find(name) {
-			for _, f := range t.Files {
-				if f.Path == m.Path {
-					files = append(files, f)
-				}
-			}
-		}
+	files := symbols.Find(t.all, name)
+	var st unix.Stat_t
+	if len(files) > 0 || !strings.Contains(name, "/") || unix.Stat(name, &st) != nil {
 		return files
 	}
-	for _, f := range t.Files {
-		if f.Path == name || filepath.Base(f.Path) == name {
+	for _, f := range t.all {
+		if f.Dev == st.Dev && f.Ino == st.Ino {
 			files = append(files, f)
 		}
 	}
 	return files
 }
 
-// Resolve turns specs into requests, all of latency if so asked. A name that no
-// file has is an error, with the names nearest to it: nothing is half done.
-func (t *Target) Resolve(specs []Spec, latency bool) ([]Request, error) {
-	var requests []Request
-	seen := map[*symbols.Function]int{} // index into requests
-	for _, s := range specs {
-		files := t.Files
-		if s.Target != "" {
-			if files = t.named(s.Target); len(files) == 0 {
-				return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
-			}
-		}
-		found := lookup(files, s.Function)
-		if len(found) == 0 {
-			return nil, notFound(t, files, s.Function)
-		}
-		for _, r := range found {
-			if latency || s.Kind == Return {
-				r.Kind = Return
-			}
-			if i, again := seen[r.Function]; again {
-				requests[i].Kind = max(requests[i].Kind, r.Kind) // the one asked for more
-				continue
-			}
-			seen[r.Function] = len(requests)
-			requests = append(requests, r)
-		}
-	}
-	return requests, nil
-}
-
-// lookup finds a name in every file that has it. The loader's own malloc and
-// the like are left out where a library replaces them.
-func lookup(files []*symbols.File, name string) []Request {
-	var found, loader []Request
-	for _, f := range files {
-		for _, fn := range f.Lookup(name) {
-			r := Request{File: f, Function: fn}
-			if strings.HasPrefix(filepath.Base(f.Path), "ld-linux") {
-				loader = append(loader, r)
-			} else {
-				found = append(found, r)
-			}
-		}
-	}
-	if len(found) == 0 {
-		return loader
-	}
-	return found
-}
-
-func notFound(t *Target, files []*symbols.File, name string) error {
-	shown := symbols.Printable(name)
-	functions := 0
-	var near []string
-	for _, f := range files {
-		functions += len(f.Functions)
-		near = append(near, f.Nearest(name, 3)...)
-	}
-	if functions == 0 {
-		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
-	}
-	if len(near) == 0 {
-		return fmt.Errorf("there is no function %s in %s", shown, t.Label)
-	}
-	return fmt.Errorf("there is no function %s in %s: the nearest names are %s", shown, t.Label, strings.Join(near[:min(3, len(near))], ", "))
-}
-
 // Hazards looks for what makes return probes dangerous in this target. Exceptions
-// can come from any file; of stack switching only the executable is asked: a
-// library that could (libcrypto) seldom does.
+// can come from any file; of stack switching only programs are asked: a library
+// that could (libcrypto) seldom does.
 func (t *Target) Hazards() Hazards {
 	var h Hazards
-	for i, f := range t.all {
+	for _, f := range t.all {
 		if f.Unwinds && h.Unwinds == "" {
 			h.Unwinds = f.Path
 		}
-		if f.Switches && i == 0 {
+		if f.Switches && !f.Library && h.Switches == "" {
 			h.Switches = f.Path
 		}
-		if f.Library && t.Process == nil {
+		if f.Library && t.filter.HostWide() && slices.Contains(t.Files, f) {
 			h.Shared = f.Path
 		}
 	}

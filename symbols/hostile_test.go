@@ -36,6 +36,15 @@ func survive(t testing.TB, b []byte) (*File, error) {
 		if fns := f.Lookup(fn.Name); len(fns) == 0 {
 			t.Errorf("%q is not found", fn.Name)
 		}
+		if p, err := f.Inside(fn, 3); err == nil && uint64(p.Offset) >= f.size {
+			t.Errorf("%s lies behind the end of the file", p)
+		}
+		if _, err := f.At(fn.Addr + 1); err != nil && err.Error() != Printable(err.Error()) {
+			t.Errorf("not one sentence: %q", err)
+		}
+	}
+	if fns, _ := f.Glob("*"); len(fns) > len(f.Functions) {
+		t.Errorf("%d of %d functions match *", len(fns), len(f.Functions))
 	}
 	Search([]*File{f}, "a b", 10)
 	f.Nearest("stedy", 3)
@@ -53,6 +62,7 @@ func survive(t testing.TB, b []byte) (*File, error) {
 			}
 		}
 	}
+	f.LibraryDirs("")
 	return f, nil
 }
 

@@ -27,34 +27,37 @@ func (l *Listed) Versioned() string {
 func (l *Listed) Old() bool { return l.old() }
 
 // List is the functions that a pattern means, or all of them if it is empty. A
-// pattern that is a Glob, with *, ? or [, is one unless it is the whole name of a
-// function; any other is a part of a name, of which the case of letters counts
-// only if one is upper case, as in Search. It is held against every name of a
-// function, demangled and as it stands in the table. The functions come in the
-// order of their names, an exact name first, and of the versions of one the
-// default first.
+// pattern with *, ? or [ is that of Glob, unless it is the whole name of a
+// function, and means old versions, too; any other is a part of a name, of which
+// the case of letters counts only if one is upper case, as in Search. It is held
+// against every name of a function, demangled and as it stands in the table. The
+// functions come in the order of their names, an exact name first, and of the
+// versions of one the default first.
 func (f *File) List(pattern string) []Listed {
-	p := newPattern(pattern)
 	var found []ranked
-	exact := false
-	for es := range f.byFunction(p.spelled) {
+	add := func(es []entry, exact bool) {
 		fn := &f.Functions[es[0].fn]
-		r := ranked{Listed: Listed{Function: fn, Shown: es[0].name}}
-		fits := false
-		if fits, r.exact = p.match(fn, es); !fits {
-			continue
-		}
+		r := ranked{Listed: Listed{Function: fn, Shown: es[0].name}, exact: exact}
 		for _, e := range es[1:] {
 			r.Other = append(r.Other, e.name)
 		}
 		if r.family = r.Shown; r.Old() {
 			r.family = strings.TrimSuffix(r.Shown, "@"+Printable(r.Version))
 		}
-		exact = exact || r.exact
 		found = append(found, r)
 	}
-	if p.glob != nil && exact {
-		found = slices.DeleteFunc(found, func(r ranked) bool { return !r.exact })
+	if IsGlob(pattern) {
+		budget := f.nameBudget()
+		for _, i := range f.globbed(pattern) {
+			add(f.demangleSome(i, i+1, budget), false)
+		}
+	} else {
+		p := newPart(pattern)
+		for es := range f.byFunction(nil) {
+			if fits, exact := p.match(&f.Functions[es[0].fn], es); fits {
+				add(es, exact)
+			}
+		}
 	}
 	slices.SortFunc(found, ranked.compare)
 	list := make([]Listed, len(found))
@@ -62,6 +65,24 @@ func (f *File) List(pattern string) []Listed {
 		list[i] = found[i].Listed
 	}
 	return list
+}
+
+// globbed is the functions, by number, that a pattern with signs means.
+func (f *File) globbed(pattern string) (numbers []int) {
+	named := f.Lookup(pattern)
+	g := newGlob(pattern)
+	g.versions = true
+	for i := range f.Functions {
+		fn := &f.Functions[i]
+		fits := slices.Contains(named, fn)
+		if len(named) == 0 {
+			fits, _ = g.function(fn)
+		}
+		if fits {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
 }
 
 // ranked is a function on its way into a list.
@@ -83,43 +104,22 @@ func (a ranked) compare(b ranked) int {
 	)
 }
 
-// pattern is what a person typed to choose functions, made ready.
-type pattern struct {
-	text    string
-	glob    func(name string) bool // nil: a part of a name
-	lower   bool                   // the case of letters does not count
-	spelled []string               // what every mangled form that matches holds
+// part is a part of a name that a person typed, made ready.
+type part struct {
+	text  string
+	lower bool // the case of letters does not count
 }
 
-func newPattern(text string) pattern {
-	p := pattern{text: text, lower: lowerASCII(text) == text}
-	if at := strings.IndexAny(text, globSigns); at >= 0 {
-		var err error
-		if p.glob, err = Glob(text); err != nil {
-			p.glob = nil // operator[
-			return p
-		}
-		p.spelled = scopes(text[:at])
-	}
-	return p
-}
+func newPart(text string) part { return part{text: text, lower: lowerASCII(text) == text} }
 
 // match looks at all names of a function; es are those that read differently.
-func (p *pattern) match(fn *Function, es []entry) (fits, exact bool) {
+func (p *part) match(fn *Function, es []entry) (fits, exact bool) {
 	if p.text == "" {
 		return true, false
 	}
 	try := func(name, folded string) {
-		switch {
-		case exact:
-		case name == p.text, strings.HasPrefix(name, p.text) && withoutParameters(name) == p.text:
-			fits, exact = true, true
-		case fits:
-		case p.glob != nil:
-			fits = p.glob(name)
-		default:
-			fits = strings.Contains(folded, p.text)
-		}
+		exact = exact || name == p.text || strings.HasPrefix(name, p.text) && withoutParameters(name) == p.text
+		fits = fits || exact || strings.Contains(folded, p.text)
 	}
 	for i := range es {
 		if p.lower {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ianlancetaylor/demangle"
 )
@@ -115,7 +116,10 @@ func (f *File) lookupDemangled(name string) []*Function {
 			bare = appendNew(bare, fn)
 		}
 	}
-	if id := spelled(name); id != "" {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || identifier(byte(r)) }) {
+		return nil // a pattern of signs alone
+	}
+	if id := cmp.Or(spelled(name), wordOf(name)); id != "" {
 		for i := range f.Functions {
 			fn := &f.Functions[i]
 			for a := -1; a < len(fn.Aliases); a++ {

@@ -118,8 +118,7 @@ func parseMap(line string) (m Mapping, code bool, err error) {
 }
 
 // isMapped says whether f is the inode of a mapping. Where stat(2) gives
-// another device than the maps file, f is mapped here for a moment, so that the
-// kernel says what it calls this inode there.
+// another device than the maps file, the kernel says what it calls this inode there.
 func (f *File) isMapped(m Mapping) bool {
 	if f.Ino != m.Ino {
 		// An overlay may have numbers of its own in stat(2).
@@ -129,22 +128,28 @@ func (f *File) isMapped(m Mapping) bool {
 }
 
 func (f *File) mapsAs(want Mapping) bool {
+	m, ok := f.mappedAs()
+	return ok && m.Dev == want.Dev && m.Ino == want.Ino
+}
+
+// mappedAs maps the file here for a moment, to see how the kernel lists it.
+func (f *File) mappedAs() (m Mapping, ok bool) {
 	b, err := unix.Mmap(int(f.file.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
-		return false
+		return m, false
 	}
 	defer unix.Munmap(b)
 	at := uint64(uintptr(unsafe.Pointer(&b[0])))
 	r, err := os.Open("/proc/self/maps")
 	if err != nil {
-		return false
+		return m, false
 	}
 	defer r.Close()
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		m, _, err := parseMap(lines.Text())
 		if err == nil && m.Start <= at && at < m.End {
-			return m.Dev == want.Dev && m.Ino == want.Ino
+			return m, true
 		}
 	}
-	return false
+	return m, false
 }

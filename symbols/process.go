@@ -137,52 +137,6 @@ func (p *Process) cannot(be string, err error) error {
 	return fmt.Errorf("process %s cannot be %s: %w", p, be, cause(err))
 }
 
-// Find is the mappings that a name means: a path, else the last part of a path,
-// else a library's or program's short name, such as "libc" and "c" for
-// libc.so.6 and libc-2.31.so, or "python" for python3.11.
-func (p *Process) Find(name string) []Mapping {
-	for _, fits := range []func(Mapping) bool{
-		func(m Mapping) bool { return m.Path == name },
-		func(m Mapping) bool { return filepath.Base(m.Path) == name },
-		func(m Mapping) bool { return shortFor(name, filepath.Base(m.Path)) },
-		func(m Mapping) bool { return shortFor("lib"+name, filepath.Base(m.Path)) },
-	} {
-		var found []Mapping
-		for _, m := range p.Mappings {
-			if fits(m) {
-				found = append(found, m)
-			}
-		}
-		if len(found) > 0 {
-			return found
-		}
-	}
-	return nil
-}
-
-// shortFor says whether a file's name is short plus a version: libc → libc.so.6,
-// libc-2.31.so; python → python3.11.
-func shortFor(short, base string) bool {
-	rest, ok := strings.CutPrefix(base, short)
-	if !ok || short == "" || short == "lib" {
-		return false
-	}
-	if strings.HasPrefix(rest, ".so.") || rest == ".so" {
-		return true
-	}
-	version, isLibrary := rest, false
-	if i := strings.Index(rest, ".so"); i >= 0 {
-		version, isLibrary = rest[:i], true
-	}
-	if strings.HasPrefix(version, "-") {
-		version = version[1:]
-	} else if isLibrary {
-		return false // libc10.so is another library than libc
-	}
-	return version != "" && digit(version[0]) &&
-		!strings.ContainsFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
-}
-
 // File opens the very inode that the process has mapped, whatever stands at its
 // path by now and whatever the host has there. An error is one sentence.
 func (p *Process) File(m Mapping) (*File, error) {

@@ -98,7 +98,7 @@ func TestProcess(t *testing.T) {
 		t.Fatalf("the executable is not first: %+v", p.Mappings)
 	}
 	for _, name := range []string{"libc", "c", "libc.so.6"} {
-		ms := p.Find(name)
+		ms := mappingsOf(p, name)
 		if len(ms) != 1 || !strings.HasPrefix(filepath.Base(ms[0].Path), "libc") {
 			t.Fatalf("%s is %+v", name, ms)
 		}
@@ -119,7 +119,7 @@ func TestProcess(t *testing.T) {
 	if another.Alive() {
 		t.Error("a process that started at another time passes for this one")
 	}
-	if ms := p.Find("nothing"); ms != nil {
+	if ms := mappingsOf(p, "nothing"); ms != nil {
 		t.Errorf("found %+v", ms)
 	}
 	c.end()
@@ -341,6 +341,10 @@ func TestReadMaps(t *testing.T) {
 	}
 }
 
+func mappingsOf(p *Process, name string) []Mapping {
+	return findNamed(p.Mappings, func(m Mapping) string { return m.Path }, name)
+}
+
 func TestShortNames(t *testing.T) {
 	p := &Process{}
 	for _, path := range []string{
@@ -357,7 +361,7 @@ func TestShortNames(t *testing.T) {
 		"lib": "", "": "", "so": "", "py": "", "libss": "",
 	} {
 		got := ""
-		if ms := p.Find(name); len(ms) == 1 {
+		if ms := mappingsOf(p, name); len(ms) == 1 {
 			got = ms[0].Path
 		} else if len(ms) > 1 {
 			got = "several"

@@ -49,6 +49,7 @@ type Function struct {
 	Offset   Offset
 	Size     uint64 // bytes; 0 where the table does not say
 	Indirect bool   // an IFUNC: the address is of its resolver
+	Into     uint64 // bytes: above 0 it is a point that far inside a function; see File.Inside
 }
 
 // File is an ELF file: an executable or a shared library. Its exported fields

@@ -22,7 +22,7 @@ func snapshot() *probes.Snapshot {
 	return &probes.Snapshot{
 		Seq: 8, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Elapsed: 2 * time.Second,
 		Interval: 250 * time.Millisecond, Kernel: "6.18.44", CPUs: 2, Method: "uprobe_multi",
-		Filter: probes.Filter{PIDs: []int{4121}},
+		Filter: probes.Filter{PIDs: []int{4121}, TIDs: []int{4130}, Cgroups: []string{"/sys/fs/cgroup/a", "/sys/fs/cgroup/b"}},
 		Probes: []probes.Stats{
 			{
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn}, State: probes.Attached,
@@ -40,7 +40,7 @@ func snapshot() *probes.Snapshot {
 
 const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026-01-02T03:04:05Z","elapsed_s":2,"interval_s":0.25,"cpus":2,` +
 	`"kernel":"6.18.44","targets":[{"path":"/lib/libc.so.6","build_id":"c0ffee"}],` +
-	`"filter":{"pids":[4121],"tids":[],"cgroup":"","cgroups":[]},"attach":"multi","inflight":"task","probes":[` +
+	`"filter":{"pids":[4121],"tids":[4130],"cgroup":"/sys/fs/cgroup/a","cgroups":["/sys/fs/cgroup/a","/sys/fs/cgroup/b"]},"attach":"multi","inflight":"task","probes":[` +
 	`{"id":0,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
 	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +

@@ -105,28 +105,32 @@ func report(err error, verbose bool, w io.Writer) int {
 func Command() *cobra.Command { return newRoot(Streams{}, new(bool)) }
 
 func newRoot(s Streams, verbose *bool) *cobra.Command {
-	var t targetFlags
-	var latency bool
+	var f screenFlags
 	root := &cobra.Command{
 		Use:   "uprobetop [TARGET] [FUNCTION…]",
 		Short: "top for user-space functions",
 		Long: `uprobetop counts and times the functions of running programs, live.
 
-TARGET is the path of a program or library (with a slash), the name of a program
-in PATH, or with -p the files of a process: then a first argument that names none
-of them is a FUNCTION.
-FUNCTION is a name as the symbol table or the demangler gives it; libc:malloc
-names its file as well, uretprobe:libc:malloc also asks for its latency.`,
+TARGET is a path (with a slash), a library's short name (libc, ssl), a program in
+PATH, or the files that those named by -p and the like have mapped: then a first
+argument that is no file or library is a FUNCTION. It can be left out where each
+FUNCTION names its own.
+FUNCTION is a name as the symbol table or the demangler gives it, a pattern
+(pthread_cond_*), name+0x10, or an address; libc:malloc names its file as well,
+uretprobe:libc:malloc also asks for its latency.
+Whose hits count: those of -p, -t, --cgroup, --unit and --container, added up; else
+of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 		Example: `  uprobetop demo
   uprobetop -p 4121 malloc free
   uprobetop stat -r -d 5s -p 4121 libc:malloc
+  uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
   uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
 		Args:          cobra.ArbitraryArgs,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runScreen(cmd.Context(), s, t, latency, args)
+			return runScreen(cmd.Context(), s, &f, args)
 		},
 	}
 	root.SetVersionTemplate("uprobetop {{.Version}}\n")
@@ -134,8 +138,9 @@ names its file as well, uretprobe:libc:malloc also asks for its latency.`,
 		return usage("%s: see uprobetop --help", err)
 	})
 	root.PersistentFlags().BoolVarP(verbose, "verbose", "v", false, "print the whole chain of causes of an error")
-	t.register(root)
-	root.Flags().BoolVarP(&latency, "latency", "r", false, "time the functions, too: entry and return probes")
+	f.register(root)
+	root.Flags().DurationVar(&f.slow, "slow", 0, "show single calls that take at least this long, such as 5ms; times the functions")
+	root.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")
 	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s))
 	complete(root)
 	return root

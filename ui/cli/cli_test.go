@@ -92,6 +92,7 @@ func TestBadInput(t *testing.T) {
 		}
 		return path
 	}
+	self := strconv.Itoa(os.Getpid())
 	elf, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
@@ -107,10 +108,22 @@ func TestBadInput(t *testing.T) {
 		{"no target", 2, "name a target", nil},
 		{"stat of nothing", 2, "name a target", []string{"stat", "-d", "1s", "-r"}},
 		{"process 0", 2, "above 0", []string{"stat", "-p", "0", "work"}},
+		{"a process of several that is not there", 1, "does not exist", []string{"stat", "-p", self, "-p", "4194300", "work"}},
+		{"a process of several that is a word", 2, "\"x\" is none", []string{"stat", "-p", "1,x", "work"}},
+		{"thread 0", 2, "above 0", []string{"stat", "-t", "0", "work"}},
+		{"no such thread", 1, "thread 4194300 does not exist", []string{"stat", "-t", "4194300", "work"}},
+		{"a file that the process has not", 3, "no file /etc/passwd mapped", []string{"stat", "-p", self, "/etc/passwd", "work"}},
+		{"all of nothing", 2, "-a wants a target", []string{"stat", "-a"}},
+		{"all and one", 2, "-a means every process", []string{"stat", "-a", "-p", self, "work"}},
+		{"a unit and a command", 2, "not both", []string{"stat", "--unit", "nope", "work", "--", calls}},
+		{"half a unit", 2, "--unit wants a name", []string{"stat", "--unit", "a/b", "work"}},
+		{"too little of a container", 2, "first 6 letters", []string{"stat", "--container", "abc", "work"}},
+		{"a container that is a word", 2, "first 6 letters", []string{"stat", "--container", "webserver", "work"}},
 		{"no room at all", 2, "--max-probes", []string{"stat", "--max-probes", "0", calls, "work"}},
 		{"a screen without a terminal", 1, "stat prints without one", []string{calls, "work"}},
 		{"no such file", 1, "does not exist", []string{"stat", "/nope", "work"}},
 		{"no such program", 1, "in PATH", []string{"stat", "no-such-program", "work"}},
+		{"an empty word", 1, "in PATH", []string{"stat", "", "work"}},
 		{"a directory", 1, "is a directory", []string{"stat", dir + "/", "work"}},
 		{"a FIFO", 1, "is a pipe", []string{"stat", fifo, "work"}},
 		{"no ELF", 1, "not an ELF file", []string{"stat", file("text", "#!/bin/sh\n"), "work"}},
@@ -122,6 +135,17 @@ func TestBadInput(t *testing.T) {
 		{"one of two missing", 3, "no function wrok", []string{"stat", calls, "work", "wrok"}},
 		{"no function", 2, "at least one function", []string{"stat", calls}},
 		{"half a spec", 2, "names no function", []string{"stat", calls, "libc:"}},
+		{"a kind alone", 2, "names no function", []string{"stat", "uprobe:"}},
+		{"a kind without a file", 2, "name a target", []string{"stat", "uretprobe:malloc"}},
+		{"a spec of no file", 1, "does not exist", []string{"stat", "uprobe:/nope:work"}},
+		{"a spec of no library", 1, "no library \"nope\"", []string{"stat", calls, "work", "nope:work"}},
+		{"usdt", 2, "usdt probes cannot be placed yet", []string{"stat", "usdt:libc:setjmp"}},
+		{"a pattern of nothing", 3, "no function matches zzz*", []string{"stat", calls, "zzz*"}},
+		{"a pattern near to a name", 3, "nearest names are work", []string{"stat", calls, "wrok*"}},
+		{"behind a function's end", 3, "behind the end", []string{"stat", calls, "work+0x100000"}},
+		{"an address outside the code", 3, "outside the code", []string{"stat", calls, "0xfffffff0"}},
+		{"an address of several files", 3, "name one", []string{"stat", "-p", self, "0x1000"}},
+		{"an offset of no function", 3, "no function wrok", []string{"stat", calls, "wrok+0x10"}},
 		{"no such process", 1, "does not exist", []string{"stat", "-p", "4194300", "malloc"}},
 		{"a negative process", 2, "above 0", []string{"stat", "-p", "-3", "malloc"}},
 		{"a process that is a word", 2, "-p", []string{"stat", "-p", "init", "malloc"}},

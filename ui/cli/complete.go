@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,12 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"pid":        completePID,
 	"duration":   cobra.NoFileCompletions,
 	"interval":   cobra.NoFileCompletions,
+	"slow":       cobra.NoFileCompletions,
 	"max-probes": cobra.NoFileCompletions,
+	"attach":     cobra.FixedCompletions([]cobra.Completion{"auto", "multi", "perf"}, cobra.ShellCompDirectiveNoFileComp),
+	"tid":        cobra.NoFileCompletions,
+	"unit":       cobra.NoFileCompletions,
+	"container":  cobra.NoFileCompletions,
 }
 
 // complete makes the shell complete flag values of all commands, and the arguments
@@ -47,7 +53,7 @@ func completeArgs(cmd *cobra.Command, args []string, text string) ([]cobra.Compl
 	switch {
 	case slices.Contains(os.Args[:len(os.Args)-1], "--"): // cobra parses with a -- of its own
 		return nil, cobra.ShellCompDirectiveDefault
-	case len(args) == 0 && !cmd.Flags().Changed("pid"):
+	case len(args) == 0 && !namesSomebody(cmd):
 		return completeProgram(text), cobra.ShellCompDirectiveDefault
 	}
 	target, err := completionTarget(cmd, args)
@@ -68,12 +74,18 @@ func completeArgs(cmd *cobra.Command, args []string, text string) ([]cobra.Compl
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+func namesSomebody(cmd *cobra.Command) bool {
+	var w whomFlags
+	w.read(cmd)
+	return w.named()
+}
+
 // completionTarget opens what the command line names so far.
 func completionTarget(cmd *cobra.Command, args []string) (*probes.Target, error) {
 	var f targetFlags
 	f.given = cmd.Flags().Changed
-	f.pid, _ = cmd.Flags().GetInt("pid") // the flag is there, or this would not complete
-	target, _, err := f.open(args[:min(1, len(args))], nil)
+	f.read(cmd) // the flags are there, or this would not complete
+	target, _, err := f.open(Streams{Err: io.Discard}, args[:min(1, len(args))], nil)
 	return target, err
 }
 

@@ -51,7 +51,8 @@ func runDemo(ctx context.Context, s Streams) error {
 	}
 	defer d.close()
 	d.target.Label = "demo " + strconv.Itoa(d.process.PID())
-	return showLive(ctx, d.col, d.target, d.requests, demoOptions(d.process))
+	_, err := showLive(ctx, d.col, d.target, d.requests, demoOptions(d.process))
+	return err
 }
 
 // demoOptions lets keys change the scene.
@@ -77,7 +78,8 @@ func playDemo(ctx context.Context, s Streams, why error) error {
 	}
 	fmt.Fprintf(s.Err, "uprobetop: %s\n", symbols.Printable(banner)) // to be read after the screen
 	target := ui.Target{Label: r.Label, Files: r.Files, Kernel: r.Host.Kernel}
-	return show(ctx, r, r.Run, target, nil, recordedOptions(banner))
+	_, err = show(ctx, r, r.Run, target, nil, recordedOptions(banner))
+	return err
 }
 
 // recordedOptions marks what is shown as no live picture.
@@ -118,7 +120,7 @@ func (d *demo) open(ctx context.Context, tap probes.Tap) (err error) {
 		if err != nil {
 			return fmt.Errorf("the demo program is damaged: %w", err)
 		}
-		d.requests = append(d.requests, rs...)
+		d.requests = append(d.requests, rs.Requests...)
 	}
 	config := new(targetFlags).config(d.target, d.requests)
 	if config.Tap = tap; tap != nil {

@@ -56,7 +56,7 @@ func openWeather(t *testing.T) *weather {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.col.Place(t.Context(), append(d.requests, more...)...); err != nil {
+	if err := d.col.Place(t.Context(), append(d.requests, more.Requests...)...); err != nil {
 		t.Fatal(err)
 	}
 	s, err := d.col.Collect()

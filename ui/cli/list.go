@@ -30,9 +30,9 @@ func newList(s Streams) *cobra.Command {
 		Long: `list prints the functions of a file, or with -p of the files of a process. It needs
 no rights beyond reading them.
 
-PATTERN chooses among them. With *, ? or [a-z] it is a glob of the whole name or
-of the name without its parameters, and * stands for colons, too; quote it for the
-shell. Any other is a part of a name, and an exact name comes first. It is held
+PATTERN chooses among them. With *, ? or [a-z] it is a glob of the whole name, or
+of the name without its parameters and result, and * stands for colons, too; quote
+it for the shell. Any other is a part of a name, and an exact name comes first. It is held
 against demangled names, against names as they stand in the symbol table, and
 against all aliases; libc:PATTERN chooses a file of the process as well.
 
@@ -45,7 +45,7 @@ that is the one which a name means.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(s, args) },
 	}
-	cmd.Flags().IntVarP(&f.pid, "pid", "p", 0, "a process: the files that it has mapped")
+	f.registerNames(cmd)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, or json: one object a function, one a line")
 	f.given = cmd.Flags().Changed
 	return cmd
@@ -55,7 +55,7 @@ func (f *listFlags) run(s Streams, args []string) error {
 	if f.output != "table" && f.output != "json" {
 		return usage("there is no output format %q: use table or json", f.output)
 	}
-	target, specs, err := f.open(args, nil)
+	target, specs, err := f.open(s, args, nil)
 	if err != nil {
 		return err
 	}

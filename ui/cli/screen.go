@@ -3,7 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/term"
 
@@ -11,21 +15,80 @@ import (
 	"uprobetop/ui"
 )
 
+type screenFlags struct {
+	targetFlags
+	latency bool
+	slow    time.Duration
+}
+
 // runScreen is the interactive program on a target.
-func runScreen(ctx context.Context, s Streams, f targetFlags, latency bool, args []string) error {
-	target, specs, err := f.open(args, nil)
+func runScreen(ctx context.Context, s Streams, f *screenFlags, args []string) error {
+	if f.given("slow") && f.slow <= 0 {
+		return usage("--slow wants a time above 0, such as 5ms, and %s is none", f.slow)
+	}
+	target, specs, err := f.open(s, args, nil)
 	if err != nil {
 		return err
 	}
-	defer target.Close()
-	requests, err := target.Resolve(specs, latency)
+	requests, err := resolve(s, target, specs, f.latency || f.slow > 0)
+	if err == nil {
+		err = f.consent(s, target, target.Filter())
+	}
 	if err != nil {
-		return &exit{exitNothing, err}
+		target.Close()
+		return err
 	}
 	config := f.config(target, requests)
 	ask(s, f.yes, config.Hazards, requests)
-	return watch(ctx, s, target, config, requests)
+	for {
+		config.Slow = f.slow
+		left, err := watch(ctx, s, target, config, requests)
+		if err != nil || !left.Follow {
+			target.Close()
+			return err
+		}
+		if target, requests, err = follow(s, target, left.Wanted); err != nil {
+			return err
+		}
+		config = f.config(target, requests)
+	}
 }
+
+// follow opens the process as which a target of one process runs again, and finds
+// in it what is wanted. It closes the old target.
+func follow(s Streams, old *probes.Target, wanted []probes.Request) (*probes.Target, []probes.Request, error) {
+	defer old.Close()
+	pid, ok := old.Successor()
+	if !ok {
+		return nil, nil, fmt.Errorf("%s has ended, and what ran in its place has, too", old.Label)
+	}
+	target, err := probes.ProcessTarget(pid)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	var requests []probes.Request
+	for _, w := range wanted {
+		spec := probes.SpecOf(w)
+		if strings.HasPrefix(spec.Function, "0x") && !target.HasBuild(w.File) {
+			fmt.Fprintf(s.Err, "uprobetop: %s is not followed: by its address alone it is not found in another build\n", w.Function.Demangled())
+			continue
+		}
+		r, err := target.Resolve([]probes.Spec{spec}, false)
+		if err != nil { // another build may not have it
+			fmt.Fprintf(s.Err, "uprobetop: %s\n", err)
+			continue
+		}
+		for i := range r.Requests {
+			r.Requests[i].Accepted = w.Accepted
+		}
+		requests = append(requests, r.Requests...)
+	}
+	return target, requests, nil
+}
+
+// apart is how many probes are placed one by one on the screen: a pattern's
+// thousands would take a file descriptor and some milliseconds each.
+const apart = 64
 
 func needsTerminal(s Streams) error {
 	if out, ok := s.Out.(*os.File); !ok || !term.IsTerminal(out.Fd()) || !term.IsTerminal(s.In.Fd()) {
@@ -35,27 +98,30 @@ func needsTerminal(s Streams) error {
 }
 
 // watch shows the screen on a target.
-func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) error {
+func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) (ui.Outcome, error) {
 	if err := needsTerminal(s); err != nil {
-		return err
+		return ui.Outcome{}, err
 	}
 	col, err := probes.New(config)
 	if err != nil {
-		return err
+		return ui.Outcome{}, err
 	}
 	defer leave(s, col)
-	return showLive(ctx, col, target, requests, ui.Options{})
+	return showLive(ctx, col, target, requests, ui.Options{Slow: config.Slow, Successor: func() (string, bool) {
+		pid, ok := target.Successor()
+		return strconv.Itoa(pid), ok
+	}})
 }
 
 // showLive is show on a collector.
-func showLive(ctx context.Context, col *probes.Collector, target *probes.Target, requests []probes.Request, o ui.Options) error {
+func showLive(ctx context.Context, col *probes.Collector, target *probes.Target, requests []probes.Request, o ui.Options) (ui.Outcome, error) {
 	run := func(ctx context.Context) error { return col.Run(ctx, probes.Tick, nil) }
 	return show(ctx, col, run, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, requests, o)
 }
 
 // show is the screen on a source whose snapshots come while run runs. The requested
 // probes are placed one by one: each can then be taken away by itself.
-func show(ctx context.Context, src ui.Source, run func(context.Context) error, target ui.Target, requests []probes.Request, o ui.Options) error {
+func show(ctx context.Context, src ui.Source, run func(context.Context) error, target ui.Target, requests []probes.Request, o ui.Options) (ui.Outcome, error) {
 	ctx, stop := interrupted(ctx)
 	defer stop()
 	ctx, end := context.WithCancel(ctx)
@@ -66,11 +132,15 @@ func show(ctx context.Context, src ui.Source, run func(context.Context) error, t
 		ran <- run(ctx)
 	}()
 	go func() {
+		if len(requests) > apart {
+			_ = src.Place(ctx, requests...)
+			return
+		}
 		for _, r := range requests {
 			_ = src.Place(ctx, r) // its row says what came of it
 		}
 	}()
-	_, err := ui.Run(ctx, src, target, o)
+	left, err := ui.Run(ctx, src, target, o)
 	end()
-	return errors.Join(err, <-ran)
+	return left, errors.Join(err, <-ran)
 }

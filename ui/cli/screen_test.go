@@ -197,3 +197,43 @@ func TestScreenResize(t *testing.T) {
 	}
 	x.leave(nil)
 }
+
+// A target that is started again can be followed, with what was measured.
+func TestScreenFollows(t *testing.T) {
+	requireBPF(t)
+	slow := target(t, "slow")
+	start := func() (cmd *exec.Cmd, goOn func()) {
+		cmd = exec.Command(slow, "threads", "2", "500")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := false
+		end := func() {
+			if !ended {
+				ended = true
+				in.Close() // it goes on and ends
+				_ = cmd.Wait()
+			}
+		}
+		t.Cleanup(end)
+		return cmd, end
+	}
+	first, end := start()
+	x := openTerminal(t, 120, 40, "-r", "-p", strconv.Itoa(first.Process.Pid), "slow", "step")
+	x.wait(`step +ret`)
+	end()
+	x.wait(`has ended; its numbers stay`)
+	second, end := start()
+	x.wait(fmt.Sprintf(`has ended and runs again as %d`, second.Process.Pid))
+	x.press("o")
+	x.wait(fmt.Sprintf(`slow %d .*1 probe`, second.Process.Pid))
+	x.wait(`step +ret`)
+	x.press("4") // the ledger
+	end()
+	x.wait(`1,000`)
+	x.leave(nil)
+}

@@ -81,7 +81,7 @@ func (f *statFlags) check(cmd *cobra.Command) error {
 
 // run is one stat, from arguments to totals.
 func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) error {
-	target, specs, err := f.open(args, command)
+	target, specs, err := f.open(s, args, command)
 	if err != nil {
 		return err
 	}
@@ -89,26 +89,28 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if len(specs) == 0 {
 		return usage("name at least one function of %s to count", target.Label)
 	}
-	requests, err := target.Resolve(specs, f.latency)
+	requests, err := resolve(s, target, specs, f.latency)
 	if err != nil {
-		return &exit{exitNothing, err}
+		return err
 	}
 	config := f.config(target, requests)
 	config.Slow = f.slow
-	if len(command) > 0 {
-		config.Hazards = commandHazards(config.Hazards, command[0])
-	}
-	unanswered := ask(s, f.yes, config.Hazards, requests)
-	ctx, stop := interrupted(ctx)
-	defer stop()
 	var held *probes.Command
 	if len(command) > 0 {
 		if held, err = hold(command, s); err != nil {
 			return err
 		}
-		config.Filter = probes.Filter{PIDs: []int{held.PID()}, Follow: true}
 		defer held.Cancel()
+		if !f.all {
+			config.Filter = probes.Filter{PIDs: []int{held.PID()}, Follow: true}
+		}
 	}
+	if err := f.consent(s, target, config.Filter); err != nil {
+		return err
+	}
+	unanswered := ask(s, f.yes, config.Hazards, requests)
+	ctx, stop := interrupted(ctx)
+	defer stop()
 	col, err := probes.New(config)
 	if err != nil {
 		return err
@@ -131,14 +133,10 @@ func (t *targetFlags) config(target *probes.Target, requests []probes.Request) p
 			timed++
 		}
 	}
-	c := probes.Config{
-		Filter: target.Filter(), Hazards: target.Hazards(),
+	return probes.Config{
+		Filter: target.Filter(), Hazards: target.Hazards(), Ended: target.Ended,
 		Attach: attachMethods[t.attach], MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
 	}
-	if target.Process != nil {
-		c.Ended = func() bool { return !target.Process.Alive() }
-	}
-	return c
 }
 
 func hold(command []string, s Streams) (*probes.Command, error) {
@@ -163,7 +161,7 @@ func ask(s Streams, yes bool, hazards probes.Hazards, requests []probes.Request)
 		}
 		accepted, known := answered[finding.Reason]
 		if !known {
-			accepted = yes || askTerminal(s, finding)
+			accepted = yes || confirm(s, finding.Reason, "Place return probes all the same?")
 			answered[finding.Reason] = accepted
 		}
 		requests[i].Accepted = accepted
@@ -172,13 +170,13 @@ func ask(s Streams, yes bool, hazards probes.Hazards, requests []probes.Request)
 	return unanswered
 }
 
-// askTerminal asks a person, if there is one.
-func askTerminal(s Streams, finding probes.Finding) bool {
+// confirm asks a person, if there is one.
+func confirm(s Streams, reason, question string) bool {
 	w, ok := s.Err.(*os.File)
 	if !ok || s.In == nil || !term.IsTerminal(s.In.Fd()) || !term.IsTerminal(w.Fd()) {
 		return false
 	}
-	fmt.Fprintf(w, "%s.\nPlace return probes all the same? [y/N] ", finding.Reason)
+	fmt.Fprintf(w, "%s.\n%s [y/N] ", reason, question)
 	line, _ := bufio.NewReader(io.LimitReader(s.In, 1024)).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")
 }

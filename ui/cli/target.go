@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"uprobetop/probes"
+	"uprobetop/symbols"
+	"uprobetop/ui/format"
 )
 
 // targetFlags are the flags that say whose functions are meant.
 type targetFlags struct {
-	pid       int
+	whomFlags
 	yes       bool
 	maxProbes int
 	attach    string
@@ -23,75 +24,161 @@ type targetFlags struct {
 }
 
 func (t *targetFlags) register(cmd *cobra.Command) {
-	cmd.Flags().IntVarP(&t.pid, "pid", "p", 0, "a process, with all its threads")
+	t.whomFlags.register(cmd)
 	cmd.Flags().BoolVarP(&t.yes, "yes", "y", false, "answer every question with yes")
 	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for this many probes at once (default 1024, 256 of them timed)")
 	cmd.Flags().StringVar(&t.attach, "attach", "auto", "how probes are attached: auto, multi or perf")
 	t.given = cmd.Flags().Changed
 }
 
-// open turns the arguments before -- into a target and the functions asked for.
-func (t *targetFlags) open(args, command []string) (*probes.Target, []probes.Spec, error) {
-	var target *probes.Target
-	var err error
-	switch {
-	case t.given("max-probes") && (t.maxProbes < 1 || t.maxProbes > 1<<20):
+// open turns the arguments before -- into a target and the functions asked for. What
+// it took an ambiguous word for is told on s.Err.
+func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, []probes.Spec, error) {
+	if t.given("max-probes") && (t.maxProbes < 1 || t.maxProbes > 1<<20) {
 		return nil, nil, usage("--max-probes wants a number from 1 to 1048576, and %d is none", t.maxProbes)
-	case !known(t.attach):
+	}
+	if _, known := attachMethods[t.attach]; !known {
 		return nil, nil, usage("there is no attach method %q: use auto, multi or perf", t.attach)
-	case t.given("pid") && t.pid <= 0:
-		return nil, nil, usage("-p wants a process id above 0, and %d is none", t.pid)
-	case t.pid > 0 && len(command) > 0:
-		return nil, nil, usage("give a process with -p, or a command after --, not both")
-	case t.pid > 0:
-		if target, err = probes.ProcessTarget(t.pid); err != nil {
-			return nil, nil, &exit{exitFailed, err}
-		}
-		args, err = t.narrow(target, args)
-	case len(args) > 0 && (isPath(args[0]) || len(command) == 0):
-		target, err = fileTarget(args[0])
-		args = args[1:]
+	}
+	if err := t.check(command); err != nil {
+		return nil, nil, err
+	}
+	filter, err := t.filter()
+	if err != nil {
+		return nil, nil, err
+	}
+	o := opener{s: s, filter: filter}
+	switch {
+	case !filter.Everybody():
+		o.target, err = probes.Processes(filter)
+		err = failed(err)
 	case len(command) > 0:
-		target, err = commandTarget(command[0])
+		o.target, o.noDefault = commandTarget(command[0])
+		env := os.Getenv("LD_LIBRARY_PATH")
+		o.dirs = filepath.SplitList(env)
+		for _, f := range o.target.Files {
+			o.dirs = f.LibraryDirs(env)
+		}
+	case len(args) > 0:
+		o.target = &probes.Target{}
+	case t.all:
+		err = usage("-a wants a target: name a file or a library, such as libc")
 	default:
-		return nil, nil, usage(noTarget)
+		err = usage(noTarget)
 	}
 	if err != nil {
 		return nil, nil, err
+	}
+	specs, err := o.arguments(args, len(command) > 0)
+	if err != nil {
+		o.target.Close()
+		return nil, nil, err
+	}
+	return o.target, specs, nil
+}
+
+const noTarget = "name a target: a path such as /usr/bin/perl, a library such as libc, or -p PID; uprobetop demo needs none"
+
+// failed gives an error of a look at files or processes its exit status.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exit{exitFailed, err}
+}
+
+// opener finds the files that arguments name.
+type opener struct {
+	s      Streams
+	filter probes.Filter
+	target *probes.Target // the default; empty where there is none
+	dirs   []string       // in which the loader looks first
+
+	noDefault error // why there is none
+}
+
+// arguments reads TARGET, if there is one, and the specs, which can name further
+// files.
+func (o *opener) arguments(args []string, command bool) ([]probes.Spec, error) {
+	if len(args) > 0 {
+		named, err := o.first(args[0], len(args) == 1 && command)
+		if err != nil {
+			return nil, err
+		}
+		if named {
+			args = args[1:]
+		}
 	}
 	specs := make([]probes.Spec, 0, len(args))
 	for _, a := range args {
 		s, err := probes.ParseSpec(a)
 		if err != nil {
-			return nil, nil, usage("%s", err)
+			return nil, usage("%s", err)
+		}
+		if s.Target != "" && !o.target.HasFile(s.Target) && o.outside() {
+			paths, err := o.find(s.Target)
+			if err != nil {
+				return nil, err
+			}
+			if err := o.target.Add(paths...); err != nil {
+				return nil, failed(err)
+			}
 		}
 		specs = append(specs, s)
 	}
-	return target, specs, nil
+	switch {
+	case len(o.target.Files) > 0:
+	case o.noDefault != nil:
+		return nil, o.noDefault
+	case o.filter.Everybody():
+		return nil, usage(noTarget)
+	default:
+		return nil, usage("%s has no process whose files could be looked at: name a file or a library before the functions", o.target.Label)
+	}
+	return specs, nil
 }
 
 // attachMethods are the words of --attach; empty where there is no such flag.
 var attachMethods = map[string]probes.Method{"": "", "auto": "", "multi": probes.UprobeMulti, "perf": probes.PerfEvent}
 
-func known(attach string) bool {
-	_, ok := attachMethods[attach]
-	return ok
+// outside tells whether files count that none of the target's processes has mapped:
+// those of a cgroup may map them later.
+func (o *opener) outside() bool { return len(o.filter.PIDs)+len(o.filter.TIDs) == 0 }
+
+// first tells whether the first argument is a TARGET, and makes it the target. Where
+// there is no default it must be one, unless it is a spec that names its file. Else
+// the files of the default come first, then its functions, then other files.
+func (o *opener) first(arg string, only bool) (named bool, err error) {
+	spec, err := probes.ParseSpec(arg)
+	path := isPath(arg)
+	isSpec := err == nil && spec.Target != "" && !(path && exists(arg))
+	hasDefault := len(o.target.Files) > 0 || !o.filter.Everybody() || o.noDefault != nil
+	switch {
+	case isSpec, hasDefault && only && !path:
+		return false, nil
+	case hasSpecPrefix(arg):
+		return false, nil // its error is told where specs are read
+	case o.target.Narrow(arg):
+		return true, nil
+	case hasDefault && !path && (len(symbols.Libraries(arg, o.dirs...)) == 0 || o.target.Has(arg)):
+		return false, nil
+	case !o.outside():
+		return false, &exit{exitNothing, fmt.Errorf("%s has no file %s mapped", o.target.Label, symbols.Printable(arg))}
+	}
+	paths, err := o.find(arg)
+	if err != nil {
+		return false, err
+	}
+	return true, failed(o.target.Only(paths...))
 }
 
-const noTarget = "name a target: a path such as /usr/bin/perl, or -p PID; uprobetop demo needs none"
-
-// narrow reads a first argument that names a file of the process.
-func (t *targetFlags) narrow(target *probes.Target, args []string) ([]string, error) {
-	if len(args) == 0 {
-		return args, nil
+func hasSpecPrefix(arg string) bool {
+	for _, kind := range []string{"uprobe:", "uretprobe:", "usdt:"} {
+		if after, ok := strings.CutPrefix(arg, kind); ok && !strings.HasPrefix(after, ":") {
+			return true
+		}
 	}
-	if target.Narrow(args[0]) {
-		return args[1:], nil
-	}
-	if isPath(args[0]) && !strings.Contains(args[0], ":") {
-		return nil, &exit{exitNothing, fmt.Errorf("%s has no file %s mapped", target.Label, args[0])}
-	}
-	return args, nil
+	return false
 }
 
 // isPath tells a path from a function or a short name: it has a slash, and does
@@ -100,56 +187,74 @@ func isPath(arg string) bool {
 	return strings.Contains(arg, "/") && !strings.HasPrefix(arg, "operator/") && !strings.Contains(arg, "::operator/")
 }
 
-func fileTarget(arg string) (*probes.Target, error) {
-	path := arg
-	if !isPath(arg) {
-		found, err := exec.LookPath(arg)
-		if err != nil {
-			hint := "a path needs a slash"
-			if _, err := os.Stat(arg); err == nil {
-				hint = "for the file here write ./" + arg
-			}
-			return nil, &exit{exitFailed, fmt.Errorf("there is no program %q in PATH: %s, and -p names a process", arg, hint)}
-		}
-		path = found
-	}
-	t, err := probes.FileTarget(path)
-	if err != nil {
-		return nil, &exit{exitFailed, err}
-	}
-	return t, nil
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
-// commandTarget is the program of the command after --.
-func commandTarget(name string) (*probes.Target, error) {
+// find is the paths that a bare word means: a path, which has a slash; else the
+// libraries with that short name, or a program in PATH. Where there are both, such
+// as perl, a word that begins with lib means the library and any other the program,
+// and it is told how to say the other. A count of the wrong file would just be 0.
+func (o *opener) find(word string) ([]string, error) {
+	if isPath(word) {
+		return []string{word}, nil
+	}
+	shown := symbols.Printable(word)
+	program, err := exec.LookPath(word)
+	found := symbols.Libraries(word, o.dirs...)
+	switch {
+	case len(found) == 0 && err != nil:
+		hint := "a path needs a slash"
+		if exists(word) {
+			hint = "for the file here write ./" + word
+		}
+		return nil, failed(fmt.Errorf("there is no library %q and no program of that name in PATH: %s, and -p names a process", word, hint))
+	case len(found) == 0:
+		return []string{program}, nil
+	case err != nil:
+		return found, nil
+	case strings.HasPrefix(word, "lib"):
+		fmt.Fprintf(o.s.Err, "uprobetop: %s is read as the library: for the program write %s\n", shown, symbols.Printable(program))
+		return found, nil
+	}
+	fmt.Fprintf(o.s.Err, "uprobetop: %s is read as the program %s: for the library write lib%s\n", shown, symbols.Printable(program), shown)
+	return []string{program}, nil
+}
+
+// commandTarget is the program of the command after --. Where that has no functions,
+// as a script, or is not there, the target is empty and noDefault says why.
+func commandTarget(name string) (t *probes.Target, noDefault error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, &exit{exitNotFound, fmt.Errorf("there is no program %q", name)}
+		return &probes.Target{}, &exit{exitNotFound, fmt.Errorf("there is no program %q", name)}
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, &exit{exitFailed, err}
+		return &probes.Target{}, failed(err)
 	}
-	t, err := probes.FileTarget(path)
-	if err != nil {
-		return nil, &exit{exitFailed, fmt.Errorf("the command cannot be the target: %w", err)}
+	if t, err = probes.FileTarget(path); err != nil {
+		noDefault = failed(fmt.Errorf("the command cannot be the target: %w", err))
 	}
-	return t, nil
+	return t, noDefault
 }
 
-// commandHazards adds what the program of a command brings to a target, such as a
-// library, that is another file.
-func commandHazards(h probes.Hazards, name string) probes.Hazards {
-	path, err := exec.LookPath(name)
+// resolve finds the functions that specs mean, and tells what patterns left out.
+func resolve(s Streams, target *probes.Target, specs []probes.Spec, latency bool) ([]probes.Request, error) {
+	r, err := target.Resolve(specs, latency)
 	if err != nil {
-		return h // it is told when it is to be started
+		return nil, &exit{exitNothing, err}
 	}
-	t, err := probes.FileTarget(path)
-	if err != nil {
-		return h // a script
+	if n := r.LeftOut(); n > 0 {
+		var why []string
+		for _, skipped := range r.Skipped {
+			why = append(why, fmt.Sprintf("%s (%s)", format.Count(uint64(skipped.N)), skipped.Reason))
+		}
+		is := "are"
+		if n == 1 {
+			is = "is"
+		}
+		fmt.Fprintf(s.Err, "uprobetop: %s match; %s %s not probed: %s\n",
+			format.Things(r.Matched, "function"), format.Count(uint64(n)), is, strings.Join(why, ", "))
 	}
-	defer t.Close()
-	c := t.Hazards()
-	return probes.Hazards{
-		Unwinds: cmp.Or(h.Unwinds, c.Unwinds), Switches: cmp.Or(h.Switches, c.Switches), Shared: h.Shared,
-	}
+	return r.Requests, nil
 }

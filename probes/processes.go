@@ -1,0 +1,128 @@
+package probes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"uprobetop/symbols"
+)
+
+// Processes opens the files that those whom a filter names have mapped: each file
+// once, however many processes share it. One that cannot be read is left out. A
+// process or thread that is not there is an error; a cgroup may have no process,
+// and the target then no file.
+func Processes(f Filter) (*Target, error) {
+	o := opener{t: &Target{filter: f}, seen: map[[2]uint64]bool{}}
+	err := o.open(f)
+	if err == nil && len(o.t.all) == 0 && o.denied != nil {
+		err = o.denied
+	}
+	if err != nil {
+		return nil, errors.Join(err, o.t.Close())
+	}
+	o.t.Files, o.t.Label = o.t.all, o.label()
+	if len(o.processes) == 1 && len(f.TIDs)+len(f.Cgroups) == 0 {
+		o.t.process = o.processes[0]
+	}
+	return o.t, nil
+}
+
+// ProcessTarget opens the files that a process has mapped.
+func ProcessTarget(pid int) (*Target, error) { return Processes(Filter{PIDs: []int{pid}}) }
+
+// opener collects the files of processes.
+type opener struct {
+	t         *Target
+	seen      map[[2]uint64]bool // device and inode, as in the processes' maps
+	processes []*symbols.Process
+	threads   []*symbols.Thread
+	present   int   // processes of the cgroups
+	denied    error // the first file that could not be read
+}
+
+func (o *opener) open(f Filter) error {
+	for _, pid := range f.PIDs {
+		p, err := symbols.OpenProcess(pid)
+		if err != nil {
+			return err
+		}
+		o.processes = append(o.processes, p)
+		o.t.alive = append(o.t.alive, p.Alive)
+		o.files(p)
+	}
+	for _, tid := range f.TIDs {
+		th, err := symbols.OpenThread(tid)
+		if err != nil {
+			return err
+		}
+		o.threads = append(o.threads, th)
+		o.t.alive = append(o.t.alive, th.Alive)
+		o.files(th.Process)
+	}
+	for _, dir := range f.Cgroups {
+		pids := cgroupPIDs(dir)
+		o.present += len(pids)
+		for _, pid := range pids {
+			p, err := symbols.OpenProcess(pid)
+			switch {
+			case err == nil:
+				o.files(p)
+			case o.denied == nil && errors.Is(err, fs.ErrPermission): // else it has ended since
+				o.denied = err
+			}
+		}
+	}
+	return nil
+}
+
+// files opens what a process has mapped and no other one before.
+func (o *opener) files(p *symbols.Process) {
+	for _, m := range p.Mappings {
+		id := [2]uint64{m.Dev, m.Ino}
+		if o.seen[id] {
+			continue
+		}
+		f, err := p.File(m)
+		if err != nil {
+			if o.denied == nil {
+				o.denied = err
+			}
+			continue
+		}
+		o.seen[id] = true
+		o.t.all = append(o.t.all, f)
+	}
+}
+
+// label says in a few words whose hits count.
+func (o *opener) label() string {
+	var parts []string
+	switch n := len(o.processes); {
+	case n == 1:
+		parts = append(parts, fmt.Sprintf("%s %d", o.processes[0].Comm, o.processes[0].PID))
+	case n > 1:
+		text := fmt.Sprintf("%d processes", n)
+		if comm := o.processes[0].Comm; !slices.ContainsFunc(o.processes, func(p *symbols.Process) bool { return p.Comm != comm }) {
+			text += " of " + comm
+		}
+		parts = append(parts, text)
+	}
+	switch n := len(o.threads); {
+	case n == 1:
+		th := o.threads[0]
+		parts = append(parts, fmt.Sprintf("thread %d of %s %d", th.TID, th.Process.Comm, th.Process.PID))
+	case n > 1:
+		parts = append(parts, fmt.Sprintf("%d threads", n))
+	}
+	for _, dir := range o.t.filter.Cgroups {
+		parts = append(parts, symbols.Printable(filepath.Base(dir)))
+	}
+	if n := o.present; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d process%s", n, map[bool]string{false: "es"}[n == 1]))
+	}
+	return strings.Join(parts, ", ")
+}

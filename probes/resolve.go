@@ -1,0 +1,230 @@
+package probes
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"uprobetop/symbols"
+)
+
+// Resolved is what specs mean in a target.
+type Resolved struct {
+	Requests []Request
+	Matched  int       // functions that patterns match
+	Skipped  []Skipped // of those, what is not asked for; the most frequent reason first
+}
+
+// Skipped is functions that a pattern matches and that are not probed.
+type Skipped struct {
+	N      int
+	Reason string // a clause, as in Finding
+}
+
+// LeftOut is how many functions were skipped in all.
+func (r *Resolved) LeftOut() (n int) {
+	for _, s := range r.Skipped {
+		n += s.N
+	}
+	return n
+}
+
+func (r *Resolved) skip(n int, reason string) {
+	i := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Reason == reason })
+	if i < 0 {
+		i = len(r.Skipped)
+		r.Skipped = append(r.Skipped, Skipped{Reason: reason})
+	}
+	r.Skipped[i].N += n
+}
+
+// Resolve turns specs into requests, all of latency if so asked. A spec's function
+// is tried as an exact name, then as name+0x10, then as an address, then as a
+// pattern. Of a pattern, functions that cannot be probed are skipped and counted.
+// A name that no file has, or a pattern of which nothing is left, is an error, with
+// the names nearest to it: nothing is half done.
+func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
+	r := resolver{target: t, seen: map[spot]int{}}
+	for _, s := range specs {
+		if latency {
+			s.Kind = Return
+		}
+		files := t.Files
+		if s.Target != "" {
+			if files = t.named(s.Target); len(files) == 0 {
+				return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
+			}
+		}
+		if err := r.spec(files, s); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(r.Skipped, func(a, b Skipped) int { return cmp.Compare(b.N, a.N) })
+	return &r.Resolved, nil
+}
+
+// spot is what two functions have in common that are one.
+type spot struct {
+	file   *symbols.File
+	offset symbols.Offset
+}
+
+type resolver struct {
+	Resolved
+	target *Target
+	seen   map[spot]int // index into Requests
+}
+
+func (r *resolver) spec(files []*symbols.File, s Spec) error {
+	found, err := lookup(files, s.Function)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0 && symbols.IsGlob(s.Function):
+		return r.glob(files, s)
+	case len(found) == 0:
+		return notFound(r.target, files, s.Function)
+	}
+	for _, q := range found {
+		q.Kind = s.Kind
+		r.add(q)
+	}
+	return nil
+}
+
+// add asks for a function once, with the kind that says more.
+func (r *resolver) add(q Request) {
+	at := spot{q.File, q.Function.Offset}
+	if i, again := r.seen[at]; again {
+		r.Requests[i].Kind = max(r.Requests[i].Kind, q.Kind)
+		return
+	}
+	r.seen[at] = len(r.Requests)
+	r.Requests = append(r.Requests, q)
+}
+
+// olderVersion is why a pattern without @ leaves a function out.
+const olderVersion = "an older version of a name, which only programs linked long ago call"
+
+func (r *resolver) glob(files []*symbols.File, s Spec) error {
+	var found, loader []Request
+	old := 0
+	for _, f := range files {
+		fns, olds := f.Glob(s.Function)
+		old += olds
+		for _, fn := range fns {
+			if q := (Request{Kind: s.Kind, File: f, Function: fn}); isLoader(f) {
+				loader = append(loader, q)
+			} else {
+				found = append(found, q)
+			}
+		}
+	}
+	if len(found) == 0 {
+		found = loader
+	}
+	if len(found)+old == 0 {
+		return notFound(r.target, files, s.Function)
+	}
+	this := Resolved{Matched: len(found) + old}
+	if old > 0 {
+		this.skip(old, olderVersion)
+	}
+	for _, q := range found {
+		if finding := Check(q, Hazards{}); finding.Verdict == Refuses {
+			this.skip(1, finding.Reason)
+			continue
+		}
+		r.add(q)
+	}
+	if this.LeftOut() == this.Matched {
+		return fmt.Errorf("none of the %d functions that match %s can be probed: %s",
+			this.Matched, symbols.Printable(s.Function), this.Skipped[0].Reason)
+	}
+	r.Matched += this.Matched
+	for _, s := range this.Skipped {
+		r.skip(s.N, s.Reason)
+	}
+	return nil
+}
+
+// isLoader tells the dynamic loader, whose own malloc and the like are left out
+// where a library replaces them.
+func isLoader(f *symbols.File) bool { return strings.HasPrefix(filepath.Base(f.Path), "ld-linux") }
+
+// lookup finds what a text means that is no pattern, in every file that has it.
+func lookup(files []*symbols.File, text string) ([]Request, error) {
+	if _, ok := addressIn(text); ok && len(files) > 1 {
+		return nil, fmt.Errorf("%s could be an address in each of %d files: name one, as in libc:%[1]s", text, len(files))
+	}
+	var found, loader []Request
+	var inLoader error
+	for _, f := range files {
+		fns, err := exactly(f, text)
+		switch {
+		case err != nil && isLoader(f):
+			inLoader = err
+		case err != nil:
+			return nil, err
+		}
+		for _, fn := range fns {
+			if q := (Request{File: f, Function: fn}); isLoader(f) {
+				loader = append(loader, q)
+			} else {
+				found = append(found, q)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return loader, inLoader
+	}
+	return found, nil
+}
+
+// offsetIn reads name+0x10 or name+16.
+func offsetIn(text string) (name string, into uint64, ok bool) {
+	at := strings.LastIndexByte(text, '+')
+	if at <= 0 || !startsWithDigit(text[at+1:]) {
+		return "", 0, false
+	}
+	into, err := strconv.ParseUint(text[at+1:], 0, 64)
+	return text[:at], into, err == nil
+}
+
+// addressIn reads 0x9e260.
+func addressIn(text string) (symbols.Addr, bool) {
+	if !strings.HasPrefix(text, "0x") {
+		return 0, false
+	}
+	addr, err := strconv.ParseUint(text, 0, 64)
+	return symbols.Addr(addr), err == nil
+}
+
+func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+func notFound(t *Target, files []*symbols.File, text string) error {
+	shown := symbols.Printable(text)
+	what := "there is no function " + shown
+	if symbols.IsGlob(text) {
+		what = "no function matches " + shown
+		text = strings.Trim(text, "*?")
+	} else if name, _, ok := offsetIn(text); ok {
+		what, text = "there is no function "+symbols.Printable(name), name
+	}
+	functions := 0
+	var near []string
+	for _, f := range files {
+		functions += len(f.Functions)
+		near = append(near, f.Nearest(text, 3)...)
+	}
+	if functions == 0 {
+		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
+	}
+	if len(near) == 0 {
+		return fmt.Errorf("%s in %s", what, t.Label)
+	}
+	return fmt.Errorf("%s in %s: the nearest names are %s", what, t.Label, strings.Join(near[:min(3, len(near))], ", "))
+}

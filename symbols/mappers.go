@@ -1,0 +1,69 @@
+package symbols
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mappers counts the processes that have the file mapped as code. It looks for as
+// long as given, since a process that is busy with its mappings lets nobody see
+// them for a while: all is false if there was no time for every one.
+func (f *File) Mappers(within time.Duration) (n int, all bool) {
+	m, ok := f.mappedAs()
+	if !ok {
+		return 0, false
+	}
+	needle := fmt.Appendf(nil, " %02x:%02x %d ", unix.Major(m.Dev), unix.Minor(m.Dev), m.Ino)
+	var count atomic.Int64
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() { // it may be held up beyond the time, and then ends by itself
+		defer close(done)
+		proc, err := os.ReadDir("/proc")
+		if err != nil {
+			return
+		}
+		for _, p := range proc {
+			if stop.Load() {
+				return
+			}
+			if _, err := strconv.Atoi(p.Name()); err == nil && hasCode("/proc/"+p.Name()+"/maps", needle) {
+				count.Add(1)
+			}
+		}
+	}()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return int(count.Load()), true
+	case <-timer.C:
+		stop.Store(true)
+		return int(count.Load()), false
+	}
+}
+
+// hasCode tells whether a maps file has a line of code with the needle.
+func hasCode(path string, needle []byte) bool {
+	maps, err := os.ReadFile(path)
+	if err != nil {
+		return false // it has ended, or is not ours to see
+	}
+	for {
+		at := bytes.Index(maps, needle)
+		if at < 0 {
+			return false
+		}
+		line := maps[bytes.LastIndexByte(maps[:at], '\n')+1 : at]
+		if part := bytes.Fields(line); len(part) > 1 && bytes.IndexByte(part[1], 'x') >= 0 {
+			return true
+		}
+		maps = maps[at+len(needle):]
+	}
+}
