@@ -39,7 +39,7 @@ func (multi) together() bool { return true }
 func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
 	x, err := link.OpenExecutable(f.Open)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+		return nil, openAgainError(f, err)
 	}
 	o := link.UprobeMultiOptions{}
 	for _, p := range points {
@@ -91,7 +91,7 @@ func (perf) together() bool { return false }
 func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
 	x, err := link.OpenExecutable(f.Open)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+		return nil, openAgainError(f, err)
 	}
 	unmap, err := mapPoints(f, points)
 	if err != nil {
@@ -108,9 +108,28 @@ func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point
 		if err != nil {
 			return nil, errors.Join(attachError(err), all.Close())
 		}
-		all = append(all, l)
+		alone, err := withoutEvent(l)
+		if err != nil {
+			return nil, errors.Join(attachError(err), all.Close())
+		}
+		all = append(all, alone)
 	}
 	return all, nil
+}
+
+// withoutEvent keeps a link and lets go of its perf event, which the link holds as
+// well (bpf_perf_link, Linux 5.15): so a point takes one file descriptor, not two.
+func withoutEvent(l link.Link) (io.Closer, error) {
+	defer l.Close()
+	of, ok := l.(interface{ FD() int })
+	if !ok {
+		return nil, errors.New("the link has no descriptor of its own")
+	}
+	fd, err := unix.FcntlInt(uintptr(of.FD()), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "bpf-link"), nil
 }
 
 // mapPoints maps the part of a file that holds the points as code, as a program
@@ -119,7 +138,7 @@ func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point
 func mapPoints(f *symbols.File, points []point) (unmap func(), err error) {
 	file, err := os.Open(f.Open)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+		return nil, openAgainError(f, err)
 	}
 	defer file.Close()
 	first, last := points[0].offset, points[0].offset
@@ -135,6 +154,13 @@ func mapPoints(f *symbols.File, points []point) (unmap func(), err error) {
 	return func() { _ = unix.Munmap(code) }, nil
 }
 
+func openAgainError(f *symbols.File, err error) error {
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+		return attachError(err)
+	}
+	return fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+}
+
 // attachError gives the kernel's error numbers the meaning that they have here
 // (kernel/events/uprobes.c, Linux 6.18).
 func attachError(err error) error {
@@ -144,6 +170,8 @@ func attachError(err error) error {
 		return &sentence{"the kernel refuses to step the first instruction", err}
 	case errors.Is(err, unix.EIO):
 		return &sentence{"the file system of this file does not support breakpoints", err}
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return &sentence{"too many files are open: each perf event takes one, see ulimit -n", err}
 	case errors.Is(err, unix.ESRCH):
 		return &sentence{"the process has ended", err}
 	case errors.Is(err, os.ErrPermission):

@@ -52,12 +52,19 @@ func processOf(tid int) int {
 // raiseOpenFiles makes room for the links of many perf events, where the caller
 // may. A command that waits for the probes was started before, with its own limit.
 func raiseOpenFiles() {
-	const want = 1 << 16
+	want := uint64(1 << 16)
+	if text, err := os.ReadFile("/proc/sys/fs/nr_open"); err == nil { // no limit can be higher
+		if most, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			want = min(want, most)
+		}
+	}
 	var now unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &now) != nil || now.Cur >= want {
 		return
 	}
-	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, now.Max)})
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, now.Max)}) != nil {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: now.Max, Max: now.Max})
+	}
 }
 
 // parseCPUs reads the kernel's list format: 0-3,8,10-11.

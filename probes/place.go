@@ -235,7 +235,7 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 	}
 	if !c.tier.together() && len(ps) > 1 {
 		var g errgroup.Group
-		g.SetLimit(atOnce)
+		g.SetLimit(8) // each has some files open meanwhile
 		for i := range ps {
 			g.Go(func() error { c.attachAll(ctx, f, ps[i:i+1]); return nil })
 		}
@@ -259,8 +259,8 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 	}
 }
 
-// atOnce is how many links are made, or taken away, at once: each takes a thread,
-// and nearly all of its time is waiting for the kernel's grace periods.
+// atOnce is how many links are taken away at once: each takes a thread, and nearly
+// all of its time is waiting for the kernel's grace periods.
 const atOnce = 64
 
 // begin lets the hits of everything that was attached count, from one moment on.

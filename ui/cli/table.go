@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -24,8 +26,8 @@ func table(w io.Writer, s *probes.Snapshot) error {
 		fmt.Fprint(t, "RETURNED\tMEAN\tP50\tP99\tMAX\tIN FLIGHT\tUNWOUND\tMISSED\t")
 	}
 	fmt.Fprint(t, "  FUNCTION\n")
-	for i := range s.Probes {
-		row(t, s, &s.Probes[i], timed)
+	for _, p := range rows(s) {
+		row(t, s, p, timed)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -36,6 +38,23 @@ func table(w io.Writer, s *probes.Snapshot) error {
 	}
 	_, err := io.WriteString(w, end)
 	return err
+}
+
+// manyRows is from how many probes on a table is one of a pattern: sorted by hits,
+// and without what was not called.
+const manyRows = 25
+
+func rows(s *probes.Snapshot) []*probes.Stats {
+	var all []*probes.Stats
+	for i := range s.Probes {
+		if p := &s.Probes[i]; len(s.Probes) < manyRows || p.Hits > 0 {
+			all = append(all, p)
+		}
+	}
+	if len(s.Probes) >= manyRows {
+		slices.SortStableFunc(all, func(a, b *probes.Stats) int { return cmp.Compare(b.Hits, a.Hits) })
+	}
+	return all
 }
 
 func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
@@ -91,51 +110,75 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 	return nil
 }
 
+// remarks are notes on probes, one sentence for all that have the same to say.
+type remarks struct {
+	order []string
+	of    map[string]*remark
+}
+
+type remark struct {
+	n     uint64
+	names []string
+}
+
+// add notes a number of things of a probe; the text has a place for the number and
+// one for the names.
+func (r *remarks) add(text string, n uint64, name string) {
+	if n == 0 {
+		return
+	}
+	if r.of[text] == nil {
+		r.order = append(r.order, text)
+		r.of[text] = &remark{}
+	}
+	r.of[text].n += n
+	r.of[text].names = append(r.of[text].names, name)
+}
+
+func (r *remarks) sentences() (all []string) {
+	for _, text := range r.order {
+		all = append(all, fmt.Sprintf(text, format.Count(r.of[text].n), format.List(r.of[text].names)))
+	}
+	return all
+}
+
 // verdict says whether the numbers add up, and what they leave out: one sentence
 // a line.
 func verdict(s *probes.Snapshot) string {
-	var notes []string
-	note := func(text string, args ...any) { notes = append(notes, fmt.Sprintf(text, args...)) }
+	all := remarks{of: map[string]*remark{}}
 	exact, left := true, 0
 	for i := range s.Probes {
 		p := &s.Probes[i]
 		name := p.Function.Demangled()
 		if p.Latency != nil && p.Balance() != 0 {
 			exact = false
-			note("the books of %s are off by %d", name, p.Balance())
+			all.add(fmt.Sprintf("the books of %%[2]s are off by %d", p.Balance()), 1, name)
 		}
-		if p.Missed.Depth > 0 {
-			note("%s calls of %s are not in its latency: their thread had 64 returns pending", format.Count(p.Missed.Depth), name)
-		}
-		if p.Missed.NoSlot > 0 {
-			note("%s calls of %s are not in its latency: there was no memory to follow them", format.Count(p.Missed.NoSlot), name)
-		}
+		all.add("%s calls of %s are not in the latency: their thread had 64 returns pending", p.Missed.Depth, name)
+		all.add("%s calls of %s are not in the latency: there was no memory to follow them", p.Missed.NoSlot, name)
 		if !p.Stood() {
 			left++
 			continue
 		}
 		if p.Hits == 0 {
-			note("no call reached %s: not called, or inlined into its callers", name)
+			all.add("no call reached %[2]s: not called, or inlined into the callers", 1, name)
 		}
-		if p.Orphans > 0 {
-			note("%s returns of %s had no hit: of calls from before, or of a forked child", format.Count(p.Orphans), name)
-		}
+		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
 		if p.File.Go {
-			note("%s: %s", name, probes.GoNote)
+			all.add("%[2]s: "+probes.GoNote, 1, name)
 		}
-		if p.Filtered > 0 {
-			note("%s hits of %s by other processes are left out", format.Count(p.Filtered), name)
-		}
+		all.add("%s hits of %s by others are left out", p.Filtered, name)
 	}
+	notes := all.sentences()
 	if s.HeldBack > 0 {
-		note("%s slow calls are not printed: they came faster than the rate limit lets through", format.Count(s.HeldBack))
+		notes = append(notes, format.Count(s.HeldBack)+" slow calls are not printed: they came faster than the rate limit lets through")
 	}
 	if s.Lost.Calls > 0 {
-		note("%s slow calls are not printed: the ring buffer was full", format.Count(s.Lost.Calls))
+		notes = append(notes, format.Count(s.Lost.Calls)+" slow calls are not printed: the ring buffer was full")
 	}
 	if s.Unfollowed > 0 {
 		exact = false
-		note("%s processes could not be followed: more than 16,384 ran at once", format.Count(s.Unfollowed))
+		notes = append(notes, format.Count(s.Unfollowed)+" processes could not be followed: more than 16,384 ran at once")
 	}
 	first := "exact: every hit is counted"
 	switch {
