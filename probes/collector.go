@@ -1,7 +1,6 @@
 package probes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
@@ -100,170 +98,6 @@ type Collector struct {
 	closing   sync.WaitGroup // links; nothing is added once placing is done
 	anyClosed chan struct{}  // closed with the first link
 	oneClosed sync.Once
-}
-
-// Method is a way to attach probes; see Config.Attach.
-type Method = bpf.Method
-
-// The methods that there are.
-const (
-	UprobeMulti = bpf.UprobeMulti
-	PerfEvent   = bpf.PerfEvent
-)
-
-// Supported tells whether this process may probe on this kernel: nil, or an
-// error that says what is missing. It is quick.
-func Supported() error {
-	_, err := choose("")
-	return err
-}
-
-// choose finds how to attach: as it is asked for, or else by the best way that
-// the kernel has. What it has is found by trying.
-func choose(asked Method) (Method, error) {
-	err := bpf.HaveUprobeMulti()
-	switch {
-	case asked == PerfEvent, asked == "" && errors.Is(err, ebpf.ErrNotSupported):
-		return PerfEvent, loadError(bpf.HavePerfUprobes())
-	case err != nil && errors.Is(err, ebpf.ErrNotSupported):
-		return "", &sentence{"this kernel has no uprobe_multi links: Linux 6.6 or newer has them, and --attach perf needs none", err}
-	}
-	return UprobeMulti, loadError(err)
-}
-
-// New loads the programs. Nothing is probed yet.
-func New(c Config) (*Collector, error) {
-	method, err := choose(c.Attach)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && !initialPIDNamespace() {
-		return nil, errors.New("this is a container with process ids of its own, by which the kernel does not count: " +
-			"run uprobetop on the host, or name a file and neither -p nor a command")
-	}
-	raiseOpenFiles()
-	if method == PerfEvent {
-		return newCollector(c, method, perf{})
-	}
-	return newCollector(c, method, multi{pids: kernelFilter(c.Filter)})
-}
-
-func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
-	possible, err := bpf.PossibleCPUs()
-	if err != nil {
-		return nil, err
-	}
-	o := bpf.DefaultOptions(possible)
-	o.MaxProbes = max(cmp.Or(c.MaxProbes, o.MaxProbes), c.Probes)
-	o.MaxTimed = max(cmp.Or(c.MaxTimed, o.MaxTimed), c.Timed)
-	if most := bpf.MaxTimed(possible); o.MaxTimed > most {
-		return nil, fmt.Errorf("%d functions cannot be timed at once here, at most %d: name fewer, or count them without -r", c.Timed, most)
-	}
-	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
-	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
-	o.Method = method
-	o.Filter = bpf.Filter{
-		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,
-		Threads: len(c.Filter.TIDs) > 0, Cgroups: len(c.Filter.Cgroups),
-	}
-	objs, err := bpf.Load(o)
-	if err != nil {
-		return nil, loadError(err)
-	}
-	col := &Collector{
-		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, atOnce), anyClosed: make(chan struct{}), timedAt: map[site]*probe{},
-		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
-	}
-	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
-		r, err := ringbuf.NewReader(m)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("the ring buffer cannot be read: %w", err), col.Close())
-		}
-		col.rings = append(col.rings, r)
-	}
-	if err := col.admit(c.Filter); err != nil {
-		return nil, errors.Join(err, col.Close())
-	}
-	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), Filter: c.Filter}
-	col.latest.Store(col.last)
-	if c.Tap != nil {
-		c.Tap.Begin(col.last, col.host.CPUs, objs.CPUs)
-	}
-	return col, nil
-}
-
-// admit lets those through that the filter names.
-func (c *Collector) admit(f Filter) error {
-	for _, pid := range f.PIDs {
-		if err := c.objs.Admit(pid); err != nil {
-			return err
-		}
-	}
-	for _, tid := range f.TIDs {
-		if err := c.objs.AdmitThread(tid); err != nil {
-			return err
-		}
-	}
-	for i, directory := range f.Cgroups {
-		if err := c.objs.AdmitCgroup(i, directory); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// slow is the threshold of new probes, as Report takes it.
-func (c *Config) slow() time.Duration { return cmp.Or(max(c.Slow, 0), NoCalls) }
-
-// loadError says what a user can do about programs that do not load.
-func loadError(err error) error {
-	var rejected *ebpf.VerifierError
-	switch {
-	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return &sentence{"too many files are open: raise the limit, with ulimit -n 256", err}
-	case errors.As(err, &rejected):
-		return &sentence{"the kernel's verifier rejects the programs: this is a fault of uprobetop, please report it with the output of -v", rejected}
-	case err != nil && !exists("/sys/kernel/btf/vmlinux"):
-		return &sentence{"this kernel has no BTF (/sys/kernel/btf/vmlinux): one built with CONFIG_DEBUG_INFO_BTF is needed", err}
-	case errors.Is(err, os.ErrPermission):
-		return &sentence{"probing needs root or CAP_BPF and CAP_PERFMON: run sudo uprobetop", err}
-	case errors.Is(err, ebpf.ErrNotSupported):
-		return &sentence{"this kernel has neither uprobe_multi links nor perf events for uprobes with cookies: Linux 5.15 or newer is needed", err}
-	}
-	return err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// sentence is an error as a user should read it; what the kernel said is its
-// cause.
-type sentence struct {
-	text  string
-	cause error
-}
-
-func (s *sentence) Error() string { return s.text }
-func (s *sentence) Unwrap() error { return s.cause }
-
-// kernelFilter are the processes that the kernel can be told to probe alone, so
-// that nobody else pays for the breakpoints; none if it has to be all of them.
-func kernelFilter(f Filter) []int {
-	if f.HostWide() || !bpf.ProcessFilter() {
-		return nil
-	}
-	pids := slices.Clone(f.PIDs)
-	for _, tid := range f.TIDs {
-		pid := processOf(tid)
-		if pid == 0 {
-			return nil // it has ended: nobody pays
-		}
-		pids = append(pids, pid)
-	}
-	slices.Sort(pids)
-	return slices.Compact(pids)
 }
 
 // Snapshot is the newest one; never nil.
