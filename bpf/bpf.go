@@ -113,10 +113,17 @@ type Filter struct {
 const (
 	histBytes    = 64 << 20
 	maxHistBytes = 1 << 30
+	maxCellBytes = 1 << 30 // of counters
 )
 
 // perHist is the size of struct hist.
 const perHist = int(unsafe.Sizeof(Hist{}))
+
+// MaxProbes is how many probes a host with this many possible CPUs has room for.
+func MaxProbes(cpus int) int {
+	const perCell = int(unsafe.Sizeof(Cell{})) + 8 // and what was sent of it
+	return maxCellBytes / (perCell * cpus)
+}
 
 // MaxTimed is how many latency histograms a host with this many possible CPUs has
 // room for.

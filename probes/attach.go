@@ -57,19 +57,30 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 		}
 		defer unmap()
 	}
-	var all links
-	for i := range max(len(m.pids), 1) {
-		if len(m.pids) > 0 {
-			o.PID = uint32(m.pids[i])
-		}
+	if len(m.pids) == 0 {
 		l, err := place(nil, prog, &o)
+		return l, attachError(err)
+	}
+	var all links
+	for _, pid := range m.pids {
+		o.PID = uint32(pid)
+		l, err := place(nil, prog, &o)
+		if errors.Is(err, os.ErrNotExist) { // ESRCH: this one has ended
+			continue
+		}
 		if err != nil {
 			return nil, errors.Join(attachError(err), all.Close())
 		}
 		all = append(all, l)
 	}
+	if len(all) == 0 {
+		return nil, errEnded
+	}
 	return all, nil
 }
+
+// errEnded is that nobody is left who could be probed.
+var errEnded = errors.New("the process has ended")
 
 // links are closed together.
 type links []io.Closer
@@ -166,14 +177,14 @@ func openAgainError(f *symbols.File, err error) error {
 func attachError(err error) error {
 	const enotsupp = unix.Errno(524) // no name outside the kernel
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, enotsupp), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EOPNOTSUPP):
 		return &sentence{"the kernel refuses to step the first instruction", err}
 	case errors.Is(err, unix.EIO):
 		return &sentence{"the file system of this file does not support breakpoints", err}
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
 		return &sentence{"too many files are open: each perf event takes one, see ulimit -n", err}
-	case errors.Is(err, unix.ESRCH):
-		return &sentence{"the process has ended", err}
 	case errors.Is(err, os.ErrPermission):
 		return &sentence{"the kernel does not permit it: root, or CAP_BPF and CAP_PERFMON, are needed", err}
 	case errors.Is(err, unix.EINVAL):

@@ -30,9 +30,9 @@ type Call struct {
 }
 
 // ThreadStats is what happened to a thread during a call. The kernel brings OnCPU up
-// to date at ticks and switches only: where there was a switch it can be wrong by
-// a tick (4 ms at 250 Hz), though never more than the call has room for; where
-// there was none it is the whole latency.
+// to date at ticks and switches only: of a call that slept it can be wrong by a
+// tick (4 ms at 250 Hz), though never more than the call has room for. A call that
+// never gave up its CPU was on one whenever it did not wait for one.
 type ThreadStats struct {
 	OnCPU                  time.Duration // running
 	Waiting                time.Duration // ready to run, no CPU was free; -1: this kernel does not keep it
@@ -73,7 +73,8 @@ func callOf(c *bpf.Call) Call {
 			call.Thread.Waiting = time.Duration(c.Thread[bpf.Waiting])
 		}
 		room := max(call.Latency-max(call.Thread.Waiting, 0), 0)
-		if call.Thread.OnCPU > room || call.Thread.Voluntary+call.Thread.Involuntary == 0 {
+		t := call.Thread
+		if t.OnCPU > room || t.Voluntary == 0 && (t.Waiting >= 0 || t.Involuntary == 0) {
 			call.Thread.OnCPU = room
 		}
 	}

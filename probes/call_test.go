@@ -178,3 +178,25 @@ func startThreads(t *testing.T, cmd *exec.Cmd, n int) (tids []int, goOn func()) 
 		}
 	}
 }
+
+// What was held back stays counted when its probe is taken away.
+func TestKernelHeldBackStays(t *testing.T) {
+	target := bpftest.Build(t, "calls")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{Slow: 1})
+	place(t, c, request(t, f, Return, "work"), request(t, f, Return, "main"))
+	truth(t, target, "4", "5000")
+	s := collect(t, c)
+	held := s.HeldBack
+	if held == 0 || held != s.Probes[0].HeldBack {
+		t.Fatalf("%d held back, %d of the one probe", held, s.Probes[0].HeldBack)
+	}
+	if err := c.Remove(s.Probes[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 { // until the probe is forgotten
+		if s = collect(t, c); s.HeldBack != held {
+			t.Errorf("%d held back, were %d", s.HeldBack, held)
+		}
+	}
+}

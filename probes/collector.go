@@ -93,11 +93,12 @@ type Collector struct {
 	stopped  time.Time // when final was set: no hit counts after it
 	toPlace  Progress
 	toLeave  Progress
+	left     int // links that were closed since final
 
-	placing   sync.WaitGroup // calls of Place
-	closing   sync.WaitGroup // links; nothing is added once placing is done
-	anyClosed chan struct{}  // closed with the first link
-	oneClosed sync.Once
+	placing sync.WaitGroup // calls of Place
+	closing sync.WaitGroup // links that were taken away while others stand
+	leaving sync.WaitGroup // and those at the end
+	away    chan struct{}  // gets one when the first of the latter is closed
 }
 
 // Snapshot is the newest one; never nil.
@@ -253,7 +254,7 @@ func (c *Collector) snapshot() *Snapshot {
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
-		Lost: Lost{Cells: c.decoder.lost}, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
+		Lost: Lost{c.decoder.lost, c.decoder.callsLost}, HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
 		Calls: c.decoder.takeCalls(now), Placing: c.toPlace, Leaving: c.toLeave,
 	}
 	s.Interval = s.Elapsed
@@ -271,7 +272,7 @@ func (c *Collector) snapshot() *Snapshot {
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
 		st.rates(c.last.Find(p.ID), s.Interval)
-		s.add(st)
+		s.Probes = append(s.Probes, st)
 	}
 	return s
 }
@@ -293,20 +294,26 @@ func (c *Collector) online(cpu int) bool {
 // takes the last snapshot: its books are final. The probes keep the state that
 // they had. Breakpoints of perf events may still be on their way out, see Leaving.
 func (c *Collector) Finish() (*Snapshot, error) {
-	if leaving := c.halts(); leaving && !c.tier.together() {
+	left := c.halts()
+	c.closing.Wait()
+	switch {
+	case left == 0:
+	case c.tier.together():
+		c.leaving.Wait()
+	default:
 		// The kernel closes perf events one after the other, some 80 ms each (Linux
 		// 6.18, event_mutex in perf_uprobe_destroy). The first has waited for every
 		// program that was running (synchronize_rcu), and those that start since do
 		// nothing.
-		<-c.anyClosed
-	} else {
-		c.closing.Wait()
+		<-c.away
+		c.away <- struct{}{} // for whoever asks again
 	}
 	return c.Collect()
 }
 
-// halts takes every probe away for good, and tells whether links are being closed.
-func (c *Collector) halts() (leaving bool) {
+// halts takes every probe away for good, and tells how many links are, or were,
+// closed for it. First all are switched off.
+func (c *Collector) halts() (left int) {
 	c.mu.Lock()
 	if !c.final {
 		c.final, c.stopped = true, time.Now()
@@ -316,9 +323,14 @@ func (c *Collector) halts() (leaving bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.probes {
+		if p.link != nil {
+			_ = c.settle(p, false)
+		}
+	}
+	for _, p := range c.probes {
 		c.halt(p)
 	}
-	return c.toLeave.Of > 0
+	return c.left
 }
 
 // Close takes every probe away, and everything else out of the kernel. Run must
@@ -326,6 +338,7 @@ func (c *Collector) halts() (leaving bool) {
 func (c *Collector) Close() error {
 	c.halts()
 	c.closing.Wait()
+	c.leaving.Wait()
 	c.tick.Lock() // a flush may be under way
 	defer c.tick.Unlock()
 	var errs []error

@@ -54,6 +54,8 @@ type decoder struct {
 	at         uint64              // CLOCK_MONOTONIC of the last tick, ns
 	lost       uint64              // records that did not fit and were sent again
 	unfollowed uint64              // processes that could not be followed
+	heldBack   uint64              // calls not reported, of all probes there ever were
+	callsLost  uint64              // likewise, for want of room in the ring
 	calls      []bpf.Call          // reported since the last tick that was taken
 }
 
@@ -103,6 +105,8 @@ func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
 			c = new([bpf.Fields]uint64)
 			n.cells[r.Index] = c
 		}
+		d.heldBack += r.Value[bpf.HeldBack] - c[bpf.HeldBack]
+		d.callsLost += r.Value[bpf.CallsLost] - c[bpf.CallsLost]
 		*c = r.Value
 	case bpf.RecordGroup:
 		if r.Index >= hist.Groups {

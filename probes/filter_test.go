@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 )
 
@@ -159,5 +160,45 @@ func TestNoCgroup(t *testing.T) {
 			bpftest.Require(t, Supported())
 		}
 		t.Log(err)
+	}
+}
+
+// One of several processes has ended before it could be probed: the others are.
+func TestKernelOneEnded(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	gone := exec.Command(target, "slow", "1", "0")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(target, "threads", "2", "300")
+	tids, goOn := startThreads(t, cmd, 2)
+	for _, filter := range []Filter{{PIDs: []int{gone.Process.Pid, cmd.Process.Pid}}, {TIDs: append(tids, gone.Process.Pid)}} {
+		c := newCollectorHere(t, Config{Filter: filter})
+		place(t, c, request(t, f, Return, "step"), request(t, f, Entry, "around"))
+		defer func() { equal(t, "hits", finish(t, c).Probes[0].Hits, 600) }()
+	}
+	goOn()
+	for _, filter := range []Filter{{PIDs: []int{gone.Process.Pid}}, {TIDs: []int{gone.Process.Pid}}} {
+		c, err := New(Config{Filter: filter})
+		if err == nil {
+			err = c.Place(t.Context(), request(t, f, Entry, "step"))
+			if s := finish(t, c).Probes[0]; err == nil && s.State == Failed && s.Note == errEnded.Error() {
+				err = errEnded
+			}
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "ended") {
+			t.Errorf("%+v: %v", filter, err)
+		}
+	}
+}
+
+// Who pays is told for each way of attaching.
+func TestHostWide(t *testing.T) {
+	one := Filter{PIDs: []int{1}}
+	if HostWide(one, UprobeMulti) == bpf.ProcessFilter() || !HostWide(one, PerfEvent) || !HostWide(Filter{}, UprobeMulti) ||
+		!HostWide(Filter{PIDs: []int{1}, Follow: true}, UprobeMulti) || !HostWide(Filter{Cgroups: []string{"/"}}, "") {
+		t.Error("HostWide is wrong")
 	}
 }

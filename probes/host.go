@@ -37,18 +37,6 @@ func initialPIDNamespace() bool {
 	return unix.Stat("/proc/self/ns/pid", &st) == nil && st.Ino == 0xEFFFFFFC
 }
 
-// processOf is the process of a thread, or 0.
-func processOf(tid int) int {
-	status, _ := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
-	for line := range strings.Lines(string(status)) {
-		if after, ok := strings.CutPrefix(line, "Tgid:"); ok {
-			pid, _ := strconv.Atoi(strings.TrimSpace(after))
-			return pid
-		}
-	}
-	return 0
-}
-
 // raiseOpenFiles makes room for the links of many perf events, where the caller
 // may. A command that waits for the probes was started before, with its own limit.
 func raiseOpenFiles() {

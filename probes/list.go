@@ -2,7 +2,6 @@ package probes
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -62,11 +61,9 @@ func (l *Listing) Limited(to Ability) int {
 // names; see symbols.File.List for the pattern. Files that have none are left
 // out, and if all are, that is an error with the nearest names.
 func (t *Target) List(s Spec) ([]Listing, error) {
-	files := t.Files
-	if s.Target != "" {
-		if files = t.named(s.Target); len(files) == 0 {
-			return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
-		}
+	files, err := t.filesOf(s)
+	if err != nil {
+		return nil, err
 	}
 	var all []Listing
 	for _, f := range files {
@@ -95,7 +92,7 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 		}
 	}
 	if any != nil {
-		if finding := Check(Request{Kind: Return, File: f, Function: any}, t.Hazards()); finding.Verdict == Asks {
+		if finding := Check(Request{Kind: Return, File: f, Function: any}, t.Hazards("")); finding.Verdict == Asks {
 			l.Asks = finding.Reason
 		}
 	}
@@ -105,16 +102,10 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 // Complete is what the text of a spec can become: names of functions, each with
 // what stands before it in the text. Of many it is about limit.
 func (t *Target) Complete(text string, limit int) []string {
-	rest := text
-	for _, k := range []Kind{Entry, Return} {
-		if after, ok := strings.CutPrefix(rest, k.String()+":"); ok {
-			rest = after
-			break
-		}
-	}
+	_, rest := cutKind(text)
 	files := t.Files
 	if i := singleColon(rest); i >= 0 {
-		if named := t.named(rest[:i]); len(named) > 0 { // else it may be half of a ::
+		if named := t.named(unescape.Replace(rest[:i])); len(named) > 0 { // else it may be half of a ::
 			files, rest = named, rest[i+1:]
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"uprobetop/bpf"
+	"uprobetop/symbols"
 )
 
 // Method is a way to attach probes; see Config.Attach.
@@ -58,7 +59,11 @@ func New(c Config) (*Collector, error) {
 	if method == PerfEvent {
 		return newCollector(c, method, perf{})
 	}
-	return newCollector(c, method, multi{pids: kernelFilter(c.Filter)})
+	pids, err := kernelFilter(c.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return newCollector(c, method, multi{pids: pids})
 }
 
 func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
@@ -69,6 +74,9 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	o := bpf.DefaultOptions(possible)
 	o.MaxProbes = max(cmp.Or(c.MaxProbes, o.MaxProbes), c.Probes)
 	o.MaxTimed = max(cmp.Or(c.MaxTimed, o.MaxTimed), c.Timed)
+	if most := bpf.MaxProbes(possible); o.MaxProbes > most {
+		return nil, fmt.Errorf("there is no room for %d probes at once here, at most for %d: name fewer", o.MaxProbes, most)
+	}
 	if most := bpf.MaxTimed(possible); o.MaxTimed > most {
 		return nil, fmt.Errorf("%d functions cannot be timed at once here, at most %d: name fewer, or count them without -r", c.Timed, most)
 	}
@@ -84,7 +92,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 		return nil, loadError(err)
 	}
 	col := &Collector{
-		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, atOnce), anyClosed: make(chan struct{}), timedAt: map[site]*probe{},
+		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, atOnce), away: make(chan struct{}, 1), timedAt: map[site]*probe{},
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
 	}
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
@@ -163,18 +171,26 @@ func (s *sentence) Unwrap() error { return s.cause }
 
 // kernelFilter are the processes that the kernel can be told to probe alone, so
 // that nobody else pays for the breakpoints; none if it has to be all of them.
-func kernelFilter(f Filter) []int {
+func kernelFilter(f Filter) ([]int, error) {
 	if f.HostWide() || !bpf.ProcessFilter() {
-		return nil
+		return nil, nil
 	}
 	pids := slices.Clone(f.PIDs)
 	for _, tid := range f.TIDs {
-		pid := processOf(tid)
-		if pid == 0 {
-			return nil // it has ended: nobody pays
+		if th, err := symbols.OpenThread(tid); err == nil { // else it has ended
+			pids = append(pids, th.Process.PID)
 		}
-		pids = append(pids, pid)
+	}
+	if len(pids) == 0 {
+		return nil, errors.New("whoever was to be probed has ended")
 	}
 	slices.Sort(pids)
-	return slices.Compact(pids)
+	return slices.Compact(pids), nil
+}
+
+// HostWide tells whether breakpoints go into every process that maps a file, for
+// this filter and way of attaching on this kernel.
+func HostWide(f Filter, m Method) bool {
+	m, err := choose(m)
+	return f.HostWide() || err == nil && (m == PerfEvent || !bpf.ProcessFilter())
 }

@@ -147,8 +147,8 @@ func (c *Collector) Report(id ID, slower time.Duration) error {
 		return fmt.Errorf("there is no probe %d", id)
 	}
 	p.slow = slower
-	if p.state != Attached {
-		return nil // it is told when it stands
+	if p.state != Attached || p.link == nil {
+		return nil // it is told when it stands, if it ever does
 	}
 	return c.settle(p, true)
 }
@@ -251,7 +251,7 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 		for _, p := range ps {
 			p.link = l
 		}
-	case len(ps) > 1:
+	case len(ps) > 1 && !errors.Is(err, errEnded):
 		c.attachAll(ctx, f, ps[:len(ps)/2])
 		c.attachAll(ctx, f, ps[len(ps)/2:])
 	default:
@@ -379,12 +379,22 @@ func (c *Collector) halt(p *probe) {
 		return
 	}
 	c.toLeave.Of += len(l.probes)
-	c.closing.Go(func() {
+	final, group := c.final, &c.closing
+	if final {
+		c.left++
+		group = &c.leaving
+	}
+	group.Go(func() {
 		c.closers <- struct{}{}
 		_ = l.close()
 		<-c.closers
 		c.progress(&c.toLeave, 0, len(l.probes))
-		c.oneClosed.Do(func() { close(c.anyClosed) })
+		if final {
+			select {
+			case c.away <- struct{}{}:
+			default:
+			}
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.retired = append(c.retired, l.probes...)

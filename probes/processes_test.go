@@ -91,11 +91,11 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("two programs: %s with %d files", self.Label, len(self.Files))
 	}
 	// The kernel is told of a few processes; of the 17th on it is not.
-	if all.Hazards().Shared != "" || single.Hazards().Shared != "" {
-		t.Errorf("others share the libraries of three processes (%q), of one (%q)", all.Hazards().Shared, single.Hazards().Shared)
+	if all.Hazards("").Shared != "" || single.Hazards("").Shared != "" {
+		t.Errorf("others share the libraries of three processes (%q), of one (%q)", all.Hazards("").Shared, single.Hazards("").Shared)
 	}
 	all.filter.PIDs = append(slices.Clone(workers.pids), make([]int, 14)...)
-	if all.Hazards().Shared == "" {
+	if all.Hazards("").Shared == "" {
 		t.Error("nobody shares the libraries of 17 processes")
 	}
 	all.filter.PIDs = workers.pids

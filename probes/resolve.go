@@ -52,11 +52,9 @@ func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 		if latency {
 			s.Kind = Return
 		}
-		files := t.Files
-		if s.Target != "" {
-			if files = t.named(s.Target); len(files) == 0 {
-				return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
-			}
+		files, err := t.filesOf(s)
+		if err != nil {
+			return nil, err
 		}
 		if err := r.spec(files, s); err != nil {
 			return nil, err

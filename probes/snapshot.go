@@ -1,8 +1,7 @@
 package probes
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"uprobetop/probes/hist"
@@ -66,7 +65,7 @@ type Snapshot struct {
 	Filter   Filter
 	Probes   []Stats // in order of ID
 	Lost     Lost
-	HeldBack uint64 // calls to be reported that the rate limit held back
+	HeldBack uint64 // calls to be reported that the rate limit held back, of all probes there ever were
 
 	// Calls are those reported by themselves since the snapshot before, in the
 	// order in which they returned.
@@ -168,17 +167,18 @@ func (s *Stats) Balance() int64 {
 	return int64(s.Hits) - int64(s.Returned) - s.InFlight - int64(s.Unwound.Total()) - int64(s.Missed.Total())
 }
 
-// add takes a probe's numbers, with its part of the sums.
-func (s *Snapshot) add(st Stats) {
-	s.Probes = append(s.Probes, st)
-	s.HeldBack += st.HeldBack
-	s.Lost.Calls += st.CallsLost
-}
-
-// Find returns a probe's numbers, or nil.
+// Find returns a probe's numbers, or nil; of no snapshot nil, too.
 func (s *Snapshot) Find(id ID) *Stats {
-	i, found := slices.BinarySearchFunc(s.Probes, id, func(st Stats, id ID) int { return cmp.Compare(st.ID, id) })
-	if !found {
+	if s == nil || len(s.Probes) == 0 {
+		return nil
+	}
+	// IDs grow one by one: where no probe was removed, this is the one; else it is
+	// one before.
+	i := int(min(id-s.Probes[0].ID, ID(len(s.Probes)-1)))
+	if s.Probes[i].ID != id {
+		i = sort.Search(i, func(j int) bool { return s.Probes[j].ID >= id })
+	}
+	if s.Probes[i].ID != id {
 		return nil
 	}
 	return &s.Probes[i]

@@ -25,13 +25,8 @@ type Spec struct {
 // ParseSpec reads a spec. An error says what is missing in one sentence.
 func ParseSpec(text string) (Spec, error) {
 	var s Spec
-	rest := text
-	for _, k := range []Kind{Entry, Return} {
-		if after, ok := strings.CutPrefix(rest, k.String()+":"); ok && !strings.HasPrefix(after, ":") {
-			s.Kind, rest = k, after
-			break
-		}
-	}
+	var rest string
+	s.Kind, rest = cutKind(text)
 	if after, ok := strings.CutPrefix(text, "usdt:"); ok && !strings.HasPrefix(after, ":") {
 		return Spec{}, errors.New("usdt probes cannot be placed yet: name a function")
 	}
@@ -45,6 +40,16 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, fmt.Errorf("%q names no function", text)
 	}
 	return s, nil
+}
+
+// cutKind takes the kind off that a spec may begin with.
+func cutKind(text string) (k Kind, rest string) {
+	for _, k := range []Kind{Entry, Return} {
+		if after, ok := strings.CutPrefix(text, k.String()+":"); ok && !strings.HasPrefix(after, ":") {
+			return k, after
+		}
+	}
+	return Entry, text
 }
 
 var (

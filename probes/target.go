@@ -2,6 +2,7 @@ package probes
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,6 +149,18 @@ func (t *Target) HasBuild(of *symbols.File) bool {
 // HasFile tells whether a name means a file of the target.
 func (t *Target) HasFile(name string) bool { return len(t.named(name)) > 0 }
 
+// filesOf is where a spec looks for its function.
+func (t *Target) filesOf(s Spec) ([]*symbols.File, error) {
+	if s.Target == "" {
+		return t.Files, nil
+	}
+	files := t.named(s.Target)
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
+	}
+	return files, nil
+}
+
 // named is the files that a name means. A path may lead to a file that processes
 // know by another one.
 func (t *Target) named(name string) []*symbols.File {
@@ -167,8 +180,9 @@ func (t *Target) named(name string) []*symbols.File {
 // Hazards looks for what makes return probes dangerous in this target. Exceptions
 // can come from any file; of stack switching only programs are asked: a library
 // that could (libcrypto) seldom does.
-func (t *Target) Hazards() Hazards {
+func (t *Target) Hazards(attach Method) Hazards {
 	var h Hazards
+	hostWide := HostWide(t.filter, attach)
 	for _, f := range t.all {
 		if f.Unwinds && h.Unwinds == "" {
 			h.Unwinds = f.Path
@@ -176,7 +190,7 @@ func (t *Target) Hazards() Hazards {
 		if f.Switches && !f.Library && h.Switches == "" {
 			h.Switches = f.Path
 		}
-		if f.Library && t.filter.HostWide() && slices.Contains(t.Files, f) {
+		if f.Library && hostWide && slices.Contains(t.Files, f) {
 			h.Shared = f.Path
 		}
 	}

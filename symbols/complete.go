@@ -15,7 +15,7 @@ import (
 func (f *File) Complete(prefix string, limit int) []string {
 	c := newCompletion(prefix, limit)
 	for i := range f.Functions {
-		for s := range f.Functions[i].symbols() {
+		for _, s := range f.Functions[i].symbols() {
 			c.add(s.Name)
 		}
 		if c.full() {

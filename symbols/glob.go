@@ -19,28 +19,40 @@ func IsGlob(text string) bool { return strings.ContainsAny(text, "*?[") }
 // an old version are counted apart, in old, unless the pattern has an @: then it
 // is held against name@VERSION.
 func (f *File) Glob(pattern string) (fns []*Function, old int) {
+	for _, m := range f.globbed(pattern) {
+		if m.old {
+			old++
+		} else {
+			fns = append(fns, m.Function)
+		}
+	}
+	return fns, old
+}
+
+// globbed is one function that a pattern matches.
+type globbed struct {
+	*Function
+	old bool // by the name of an old version alone
+}
+
+// globbed finds all that a pattern matches, on every CPU.
+func (f *File) globbed(pattern string) []globbed {
 	g := newGlob(pattern)
 	workers := min(runtime.GOMAXPROCS(0), 1+len(f.Functions)/1024)
-	parts, olds := make([][]*Function, workers), make([]int, workers)
+	parts := make([][]globbed, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
 		part := f.Functions[len(f.Functions)*w/workers : len(f.Functions)*(w+1)/workers]
 		wg.Go(func() {
 			for i := range part {
-				switch found, isOld := g.function(&part[i]); {
-				case found:
-					parts[w] = append(parts[w], &part[i])
-				case isOld:
-					olds[w]++
+				if found, old := g.function(&part[i]); found || old {
+					parts[w] = append(parts[w], globbed{&part[i], !found})
 				}
 			}
 		})
 	}
 	wg.Wait()
-	for _, n := range olds {
-		old += n
-	}
-	return slices.Concat(parts...), old
+	return slices.Concat(parts...)
 }
 
 // glob is a pattern and what is known of it beforehand.
@@ -57,11 +69,7 @@ func newGlob(pattern string) *glob {
 // function matches all names of a function, first those that cost little.
 func (g *glob) function(fn *Function) (found, old bool) {
 	for _, match := range []func(Symbol) bool{g.raw, g.demangled} {
-		for a := -1; a < len(fn.Aliases); a++ {
-			s := fn.Symbol
-			if a >= 0 {
-				s = fn.Aliases[a]
-			}
+		for _, s := range fn.symbols() {
 			switch {
 			case !match(s):
 			case s.old() && !g.versions:

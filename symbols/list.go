@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -47,13 +48,12 @@ func (f *File) List(pattern string) []Listed {
 		found = append(found, r)
 	}
 	if IsGlob(pattern) {
-		budget := f.nameBudget()
-		for _, i := range f.globbed(pattern) {
-			add(f.demangleSome(i, i+1, budget), false)
+		for _, i := range f.chosen(pattern) {
+			add(f.demangleSome(i, i+1, f.nameBudget()), false)
 		}
 	} else {
 		p := newPart(pattern)
-		for es := range f.byFunction(nil) {
+		for es := range f.byFunction() {
 			if fits, exact := p.match(&f.Functions[es[0].fn], es); fits {
 				add(es, exact)
 			}
@@ -67,18 +67,22 @@ func (f *File) List(pattern string) []Listed {
 	return list
 }
 
-// globbed is the functions, by number, that a pattern with signs means.
-func (f *File) globbed(pattern string) (numbers []int) {
-	named := f.Lookup(pattern)
-	g := newGlob(pattern)
-	g.versions = true
-	for i := range f.Functions {
-		fn := &f.Functions[i]
-		fits := slices.Contains(named, fn)
-		if len(named) == 0 {
-			fits, _ = g.function(fn)
+// chosen is the functions, by number, that a pattern with signs means: those that
+// have it as their name, or else those that it matches.
+func (f *File) chosen(pattern string) (numbers []int) {
+	fns := f.Lookup(pattern)
+	if len(fns) == 0 {
+		for _, m := range f.globbed(pattern) {
+			fns = append(fns, m.Function)
 		}
-		if fits {
+	}
+	for _, fn := range fns {
+		// They are in order of address, several at one only in a damaged file.
+		i := sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Addr >= fn.Addr })
+		for i < len(f.Functions) && &f.Functions[i] != fn {
+			i++
+		}
+		if i < len(f.Functions) {
 			numbers = append(numbers, i)
 		}
 	}
@@ -128,7 +132,7 @@ func (p *part) match(fn *Function, es []entry) (fits, exact bool) {
 			try(es[i].name, es[i].name)
 		}
 	}
-	for s := range fn.symbols() {
+	for _, s := range fn.symbols() {
 		try(s.Name, s.Name)
 		if s.Version != "" && strings.Contains(p.text, "@") {
 			full := s.String()
@@ -138,53 +142,18 @@ func (p *part) match(fn *Function, es []entry) (fits, exact bool) {
 	return fits, exact
 }
 
-// symbols is the names of a function as they stand in the table, the best first.
-func (f *Function) symbols() iter.Seq[Symbol] {
-	return func(yield func(Symbol) bool) {
-		if !yield(f.Symbol) {
-			return
-		}
-		for _, a := range f.Aliases {
-			if !yield(a) {
+// byFunction is the names of each function that read differently, the best first.
+func (f *File) byFunction() iter.Seq[[]entry] {
+	return func(yield func([]entry) bool) {
+		for es := f.entries(); len(es) > 0; {
+			n := 1
+			for n < len(es) && es[n].fn == es[0].fn {
+				n++
+			}
+			if !yield(es[:n]) {
 				return
 			}
-		}
-	}
-}
-
-// byFunction is the names of each function that read differently, the best
-// first: of those functions only that have a symbol which holds all of these
-// texts, so that not all have to be demangled, or of all if there are none.
-func (f *File) byFunction(spelled []string) iter.Seq[[]entry] {
-	return func(yield func([]entry) bool) {
-		if len(spelled) == 0 {
-			for es := f.entries(); len(es) > 0; {
-				n := 1
-				for n < len(es) && es[n].fn == es[0].fn {
-					n++
-				}
-				if !yield(es[:n]) {
-					return
-				}
-				es = es[n:]
-			}
-			return
-		}
-		budget := f.nameBudget()
-		for i := range f.Functions {
-			for s := range f.Functions[i].symbols() {
-				if !holds(s.Name, spelled) {
-					continue
-				}
-				es := f.demangleSome(i, i+1, budget)
-				for _, e := range es {
-					budget -= 2 * len(e.name)
-				}
-				if !yield(es) {
-					return
-				}
-				break
-			}
+			es = es[n:]
 		}
 	}
 }

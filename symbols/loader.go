@@ -113,6 +113,7 @@ func parseCache(b []byte, goarch string) []string {
 	n := uint64(order.Uint32(b[len(newMagic):]))
 	n = min(n, uint64(len(b)-start)/entry)
 	var paths []string
+	room := len(b) // entries of a damaged list can all point to one text
 	for e := b[start : start+n*entry]; len(e) > 0; e = e[entry:] {
 		at := order.Uint32(e[8:])
 		if order.Uint32(e) != cacheFlags[goarch] || uint64(at) >= uint64(len(b)) {
@@ -120,7 +121,8 @@ func parseCache(b []byte, goarch string) []string {
 		}
 		path := b[at:]
 		end := bytes.IndexByte(path[:min(len(path), maxName)], 0)
-		if end > 0 && path[0] == '/' {
+		if end > 0 && path[0] == '/' && end <= room {
+			room -= end
 			paths = append(paths, string(path[:end]))
 		}
 	}

@@ -122,11 +122,7 @@ func (f *File) lookupDemangled(name string) []*Function {
 	if id := cmp.Or(spelled(name), wordOf(name)); id != "" {
 		for i := range f.Functions {
 			fn := &f.Functions[i]
-			for a := -1; a < len(fn.Aliases); a++ {
-				s := fn.Symbol
-				if a >= 0 {
-					s = fn.Aliases[a]
-				}
+			for _, s := range fn.symbols() {
 				if strings.Contains(s.Name, id) {
 					look(fn, s.Name, s.demangled())
 				}

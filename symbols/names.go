@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"fmt"
+	"iter"
 	"runtime"
 	"strings"
 	"sync"
@@ -126,6 +127,21 @@ func (f *File) demangleAll() []entry {
 	return all
 }
 
+// symbols is the names of a function as they stand in the table, the best first,
+// each with its index in Aliases; that of the best is -1.
+func (f *Function) symbols() iter.Seq2[int, Symbol] {
+	return func(yield func(int, Symbol) bool) {
+		if !yield(-1, f.Symbol) {
+			return
+		}
+		for i, a := range f.Aliases {
+			if !yield(i, a) {
+				return
+			}
+		}
+	}
+}
+
 // nameBudget bounds the bytes of all names together: those of a hostile file can
 // overlap and unfold, and be far longer than the file. Beyond it they are cut.
 func (f *File) nameBudget() int { return 64<<20 + 8*int(min(f.size, maxStrings)) }
@@ -137,11 +153,7 @@ func (f *File) demangleSome(from, to, budget int) []entry {
 	for i := from; i < to; i++ {
 		first := len(es)
 		fn := &f.Functions[i]
-		for a := -1; a < len(fn.Aliases); a++ {
-			s := fn.Symbol
-			if a >= 0 {
-				s = fn.Aliases[a]
-			}
+		for a, s := range fn.symbols() {
 			if budget <= 0 {
 				s.Name = s.Name[:min(len(s.Name), 128)]
 			}

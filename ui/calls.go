@@ -103,7 +103,7 @@ func (h *history) hear(s, before *probes.Snapshot) {
 // forget drops the calls of probes that are in no snapshot any more.
 func (h *history) forget(s *probes.Snapshot) {
 	for id := range h.calls {
-		if find(s, id) == nil {
+		if s.Find(id) == nil {
 			delete(h.calls, id)
 		}
 	}

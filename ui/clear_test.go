@@ -11,7 +11,7 @@ import (
 func TestClearCountsFromZeroAndUBringsItBack(t *testing.T) {
 	s := looking(t, 120, 40)
 	r := s.selected
-	before := find(s.snap, 1)
+	before := s.snap.Find(1)
 	s.press("c")
 	if got := r.since(); got.Hits != 0 || got.Returned != 0 || got.Latency.Count() != 0 || r.num.calls != 0 {
 		t.Errorf("after c there are %d hits, %d returned, %d calls", got.Hits, got.Returned, r.num.calls)
@@ -20,7 +20,7 @@ func TestClearCountsFromZeroAndUBringsItBack(t *testing.T) {
 		t.Errorf("%d slow calls are still there", n)
 	}
 	s.runFor(5, 64, mysqlLoad)
-	now, got := find(s.snap, 1), r.since()
+	now, got := s.snap.Find(1), r.since()
 	if got.Hits != now.Hits-before.Hits || got.Latency.Count() != now.Latency.Count()-before.Latency.Count() || got.InFlight != now.InFlight {
 		t.Errorf("5 s later %d hits, %d calls, %d in flight", got.Hits, got.Latency.Count(), got.InFlight)
 	}
@@ -81,7 +81,7 @@ func TestLargestSinceAClearIsABound(t *testing.T) {
 	s := watching(t, 120, 40)
 	s.press("c")
 	s.publish(mysqlLoad, func(sn *probes.Snapshot) { // the largest is as before
-		sn.Probes[0].Latency.Max = find(s.snap, 1).Latency.Max
+		sn.Probes[0].Latency.Max = s.snap.Find(1).Latency.Max
 	})
 	if !s.selected.num.bound || !strings.Contains(s.text(), "≤") {
 		t.Error("the largest is given as exact")

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"uprobetop/probes"
@@ -66,23 +65,6 @@ func (h *history) lastSecond() (from, to *probes.Snapshot) {
 	return h.seconds[n-2], h.seconds[n-1]
 }
 
-// find returns a probe's numbers, or nil.
-func find(s *probes.Snapshot, id probes.ID) *probes.Stats {
-	if s == nil || len(s.Probes) == 0 {
-		return nil
-	}
-	// Ids grow one by one: where no probe was removed, this is the one; else it is
-	// one before.
-	i := min(id-s.Probes[0].ID, probes.ID(len(s.Probes)-1))
-	if s.Probes[i].ID != id {
-		i = probes.ID(sort.Search(int(i), func(j int) bool { return s.Probes[j].ID >= id }))
-	}
-	if s.Probes[i].ID != id {
-		return nil
-	}
-	return &s.Probes[i]
-}
-
 // nothing is what a probe had counted before it was there.
 var nothing probes.Stats
 
@@ -111,7 +93,7 @@ type numbers struct {
 func (h *history) measure(now *probes.Snapshot, st *probes.Stats, window time.Duration) numbers {
 	var n numbers
 	old := h.before(now, window)
-	base := find(old, st.ID)
+	base := old.Find(st.ID)
 	n.window = now.Elapsed - st.Placed
 	if base != nil {
 		n.window = now.Elapsed - old.Elapsed
@@ -142,11 +124,11 @@ func (h *history) measure(now *probes.Snapshot, st *probes.Stats, window time.Du
 // while there is none.
 func (h *history) second(st *probes.Stats) (rate, load float64) {
 	from, to := h.lastSecond()
-	b := find(to, st.ID)
+	b := to.Find(st.ID)
 	if b == nil {
 		return st.Rate, st.Load
 	}
-	a := find(from, st.ID)
+	a := from.Find(st.ID)
 	if a == nil {
 		return b.Rate, b.Load
 	}

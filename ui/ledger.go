@@ -155,7 +155,7 @@ func plural(n int64, one, many string) string {
 func (m *model) moving(st *probes.Stats) bool {
 	seconds := m.history().seconds
 	for _, s := range seconds[max(len(seconds)-2, 0):] {
-		old := find(s, st.ID)
+		old := s.Find(st.ID)
 		if old == nil || old.Hits != st.Hits || old.Returned != st.Returned {
 			return true
 		}

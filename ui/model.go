@@ -93,6 +93,9 @@ func newModel(ctx context.Context, src Source, t Target, opts Options) *model {
 		windowAt: 1, // 30s
 		snap:     &probes.Snapshot{}, shown: &probes.Snapshot{},
 	}
+	for _, f := range opts.Accepted {
+		m.yes[fileKey(f)] = true
+	}
 	m.units = make([]columnUnit, len(m.columns))
 	m.charts.cursor = -1
 	m.setTheme()

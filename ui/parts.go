@@ -28,18 +28,12 @@ func (m *model) callParts(on, waiting, blocked time.Duration) [3]callPart {
 	}
 }
 
-// partsOf divides a call's time. What the kernel says of the time on a CPU is as
-// old as its last tick or switch: a thread that never gave up its CPU was not
-// blocked, however little of its time is accounted yet.
+// partsOf divides a call's time.
 func partsOf(call *probes.Call) (on, waiting, blocked time.Duration) {
 	t := call.Thread
 	waiting = min(max(t.Waiting, 0), call.Latency)
-	rest := call.Latency - waiting
-	if t.Voluntary == 0 {
-		return rest, waiting, 0
-	}
-	on = min(max(t.OnCPU, 0), rest)
-	return on, waiting, rest - on
+	on = min(t.OnCPU, call.Latency-waiting)
+	return on, waiting, call.Latency - waiting - on
 }
 
 func (m *model) drawCallBar(c *chart.Canvas, call *probes.Call, full float64) {
@@ -67,12 +61,12 @@ func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
 	}
 	if call.Thread != nil {
 		say(m.callSentence(call), th.Bright)
+		say("args "+register(call.Args[0])+" "+register(call.Args[1])+" "+register(call.Args[2]), th.Text)
 	}
-	say("args "+register(call.Args[0])+" "+register(call.Args[1])+" "+register(call.Args[2]), th.Text)
 	say("returned "+register(call.Return), th.Text)
 	t := call.Thread
 	if t == nil {
-		say("what its thread did is not known", th.Muted)
+		say("it began before it was watched: its arguments and its thread are not known", th.Muted)
 		return
 	}
 	switches := format.Things(int(t.Voluntary+t.Involuntary), "switch")

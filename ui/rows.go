@@ -264,13 +264,13 @@ func (m *model) measure() {
 	for _, r := range m.rows {
 		r.shown = r.stat
 		if m.frozen && r.stat != nil {
-			r.shown = find(m.shown, r.stat.ID)
+			r.shown = m.shown.Find(r.stat.ID)
 		}
 		if r.shown == nil {
 			continue
 		}
 		r.num = past.measure(m.shown, r.shown, m.window())
-		r.zero, r.less = find(past.zero, r.shown.ID), nil
+		r.zero, r.less = past.zero.Find(r.shown.ID), nil
 	}
 	m.totals = m.total()
 	m.updateUnits()
@@ -322,7 +322,7 @@ func (m *model) total() totals {
 			t.rate += r.num.rate
 		}
 		t.perCPU = r.num.addTo(t.perCPU)
-		b, a := find(to, st.ID), find(from, st.ID)
+		b, a := to.Find(st.ID), from.Find(st.ID)
 		if st.Kind == probes.Return && a != nil && b != nil && a.Hits == b.Hits && b.Hits == st.Hits &&
 			b.Balance() != 0 && st.Balance() != 0 {
 			t.off = r

@@ -70,7 +70,7 @@ func (m *model) placingSentence(r *row) sentence {
 
 // hitsBefore are the hits of a probe that counts no more, in full and short.
 func (m *model) hitsBefore(r *row) (full, short string) {
-	st := less(r.stat, find(m.past.zero, r.stat.ID))
+	st := less(r.stat, m.past.zero.Find(r.stat.ID))
 	return format.Count(st.Hits) + " hits", format.SI(float64(st.Hits)) + " hits"
 }
 

@@ -55,6 +55,10 @@ type Options struct {
 	// this long; 0: the screen chooses when somebody looks.
 	Slow time.Duration
 
+	// Accepted are files for which a person said yes already to what speaks against
+	// return probes in them.
+	Accepted []*symbols.File
+
 	Banner   string // one line that stands from the start until it is closed
 	Recorded bool   // the source is a recording: nothing can be placed
 

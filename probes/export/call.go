@@ -1,8 +1,6 @@
 package export
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -49,11 +47,7 @@ func Calls(w io.Writer, s *probes.Snapshot) error {
 		if st == nil {
 			continue // its probe is taken away
 		}
-		line, err := json.Marshal(callObject(c, st.Function.Demangled()))
-		if err != nil {
-			return fmt.Errorf("cannot write a call as JSON: %w", err)
-		}
-		if _, err := w.Write(append(line, '\n')); err != nil {
+		if err := writeLine(w, callObject(c, st.Function.Demangled())); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"uprobetop/probes"
@@ -10,7 +8,7 @@ import (
 
 type diagnosis struct {
 	Schema  string     `json:"schema"`
-	Kind    string     `json:"kind"`
+	Type    string     `json:"type"`
 	Ready   bool       `json:"ready"`
 	Verdict string     `json:"verdict"`
 	Checks  []examined `json:"checks"`
@@ -26,12 +24,9 @@ type examined struct {
 
 // Diagnosis writes what this kernel and this user can do, as one line.
 func Diagnosis(w io.Writer, d probes.Diagnosis) error {
-	o := diagnosis{Schema: Schema, Kind: "doctor", Ready: d.Ready, Verdict: d.Verdict, Checks: []examined{}}
+	o := diagnosis{Schema: Schema, Type: "doctor", Ready: d.Ready, Verdict: d.Verdict, Checks: []examined{}}
 	for _, e := range d.Checks {
 		o.Checks = append(o.Checks, examined{e.Name, string(e.Status), e.Found, e.Means, e.Remedy})
 	}
-	if err := json.NewEncoder(w).Encode(o); err != nil {
-		return fmt.Errorf("the diagnosis cannot be written: %w", err)
-	}
-	return nil
+	return writeLine(w, o)
 }

@@ -2,8 +2,6 @@
 package export
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -139,12 +137,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 		}
 		o.Probes = append(o.Probes, probeObject(s, st))
 	}
-	line, err := json.Marshal(o)
-	if err != nil {
-		return fmt.Errorf("cannot write the snapshot as JSON: %w", err)
-	}
-	_, err = w.Write(append(line, '\n'))
-	return err
+	return writeLine(w, o)
 }
 
 // methods are the words of --attach.

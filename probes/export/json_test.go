@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +110,22 @@ func TestCalls(t *testing.T) {
 		`"switches":{"voluntary":0,"involuntary":0},"faults":{"minor":0,"major":0},"args":["0x0","0x0","0x0"],"return":"0x0"}` + "\n"
 	if b.String() != want {
 		t.Errorf("got  %swant %s", b.String(), want)
+	}
+}
+
+// A terminal obeys some characters that JSON need not escape.
+func TestInert(t *testing.T) {
+	s := snapshot()
+	s.Calls = []probes.Call{{Comm: "a\u009b31m\x7fb\x1b<ü>"}}
+	var b bytes.Buffer
+	if err := Calls(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	var o call
+	if err := json.Unmarshal(b.Bytes(), &o); err != nil || o.Comm != s.Calls[0].Comm {
+		t.Errorf("it is read as %q: %v", o.Comm, err)
+	}
+	if want := `"comm":"a\u009b31m\u007fb\u001b<ü>"`; !strings.Contains(b.String(), want) {
+		t.Errorf("%q does not hold %s", b.String(), want)
 	}
 }

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -12,7 +11,7 @@ import (
 // function is one line of a list. What the symbol table does not say is null.
 type function struct {
 	Schema  string   `json:"schema"`
-	Kind    string   `json:"kind"`
+	Type    string   `json:"type"`
 	Name    string   `json:"name"`
 	Symbol  string   `json:"symbol"`
 	Aliases []string `json:"aliases"`
@@ -30,15 +29,13 @@ type function struct {
 // calls cannot be timed, or no; reason says why not ok, and asks what a person has to
 // say yes to before it is timed.
 func List(w io.Writer, all []probes.Listing) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
 	for i := range all {
 		file := all[i].File
 		for j := range all[i].Functions {
 			fn := &all[i].Functions[j]
 			limit := all[i].Limits[fn.Function]
 			o := function{
-				Schema: Schema, Kind: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
+				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
 				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: []pt{{hex(fn.Offset)}},
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
 			}
@@ -48,8 +45,8 @@ func List(w io.Writer, all []probes.Listing) error {
 			if fn.Size > 0 {
 				o.Size = &fn.Size
 			}
-			if err := e.Encode(o); err != nil {
-				return fmt.Errorf("the list cannot be written: %w", err)
+			if err := writeLine(w, o); err != nil {
+				return err
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func NewWriter(w io.Writer) (*Writer, error) {
 
 func written(err error) error { return fmt.Errorf("the recording cannot be written: %w", err) }
 
-// Header, File, Function and Probe each write one frame; see Err.
+// Header, File, Function and Probe each write one frame; Tick and Close tell of errors.
 func (w *Writer) Header(h *Header)     { w.json(kindHeader, h) }
 func (w *Writer) File(f *File)         { w.json(kindFile, f) }
 func (w *Writer) Function(f *Function) { w.json(kindFunction, f) }
@@ -53,9 +53,6 @@ func (w *Writer) Tick(t *Tick) error {
 	}
 	return w.err
 }
-
-// Err is the first error.
-func (w *Writer) Err() error { return w.err }
 
 // Close ends the recording. It does not close what it is written to.
 func (w *Writer) Close() error {

@@ -107,7 +107,7 @@ func TestListJSON(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for i, symbol := range []string{"api@@V2", "api@V1"} {
-		if o := lines[i]; o["schema"] != "uprobetop/1" || o["kind"] != "function" || o["symbol"] != symbol ||
+		if o := lines[i]; o["schema"] != "uprobetop/1" || o["type"] != "function" || o["symbol"] != symbol ||
 			o["path"] != path || o["probe"] != "ok" || o["reason"] != "" {
 			t.Errorf("%v", o)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,11 +39,11 @@ func runScreen(ctx context.Context, s Streams, f *screenFlags, args []string) er
 		target.Close()
 		return err
 	}
-	config := f.config(target, requests)
-	ask(s, f.yes, config.Hazards, requests)
 	for {
+		config := f.config(target, requests)
 		config.Slow = f.slow
-		left, err := watch(ctx, s, target, config, requests)
+		ask(s, f.yes, config.Hazards, requests)
+		left, err := watch(ctx, s, target, config, requests, f.yes)
 		if err != nil || !left.Follow {
 			target.Close()
 			return err
@@ -50,7 +51,6 @@ func runScreen(ctx context.Context, s Streams, f *screenFlags, args []string) er
 		if target, requests, err = follow(s, target, left.Wanted); err != nil {
 			return err
 		}
-		config = f.config(target, requests)
 	}
 }
 
@@ -69,17 +69,15 @@ func follow(s Streams, old *probes.Target, wanted []probes.Request) (*probes.Tar
 	var requests []probes.Request
 	for _, w := range wanted {
 		spec := probes.SpecOf(w)
-		if strings.HasPrefix(spec.Function, "0x") && !target.HasBuild(w.File) {
-			fmt.Fprintf(s.Err, "uprobetop: %s is not followed: by its address alone it is not found in another build\n", w.Function.Demangled())
+		byAddress := strings.HasPrefix(spec.Function, "0x") || w.Function.Into > 0
+		if byAddress && !target.HasBuild(w.File) {
+			fmt.Fprintf(s.Err, "uprobetop: %s is not followed: by its address it is not found in another build\n", w.Function.Demangled())
 			continue
 		}
 		r, err := target.Resolve([]probes.Spec{spec}, false)
 		if err != nil { // another build may not have it
 			fmt.Fprintf(s.Err, "uprobetop: %s\n", err)
 			continue
-		}
-		for i := range r.Requests {
-			r.Requests[i].Accepted = w.Accepted
 		}
 		requests = append(requests, r.Requests...)
 	}
@@ -98,7 +96,7 @@ func needsTerminal(s Streams) error {
 }
 
 // watch shows the screen on a target.
-func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request) (ui.Outcome, error) {
+func watch(ctx context.Context, s Streams, target *probes.Target, config probes.Config, requests []probes.Request, yes bool) (ui.Outcome, error) {
 	if err := needsTerminal(s); err != nil {
 		return ui.Outcome{}, err
 	}
@@ -107,10 +105,19 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		return ui.Outcome{}, err
 	}
 	defer leave(s, col)
-	return showLive(ctx, col, target, requests, ui.Options{Slow: config.Slow, Successor: func() (string, bool) {
+	o := ui.Options{Slow: config.Slow, Successor: func() (string, bool) {
 		pid, ok := target.Successor()
 		return strconv.Itoa(pid), ok
-	}})
+	}}
+	if yes {
+		o.Accepted = slices.Clone(target.Files)
+	}
+	for _, r := range requests {
+		if r.Accepted {
+			o.Accepted = append(o.Accepted, r.File)
+		}
+	}
+	return showLive(ctx, col, target, requests, o)
 }
 
 // showLive is show on a collector.

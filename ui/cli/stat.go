@@ -116,7 +116,11 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return err
 	}
 	defer leave(s, col)
-	if err := place(ctx, s, col, requests, unanswered); err != nil {
+	first, err := place(ctx, s, col, requests, unanswered)
+	if err != nil {
+		return err
+	}
+	if err := f.printCalls(s.Out, first); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -134,7 +138,7 @@ func (t *targetFlags) config(target *probes.Target, requests []probes.Request) p
 		}
 	}
 	return probes.Config{
-		Filter: target.Filter(), Hazards: target.Hazards(), Ended: target.Ended,
+		Filter: target.Filter(), Hazards: target.Hazards(attachMethods[t.attach]), Ended: target.Ended,
 		Attach: attachMethods[t.attach], MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
 	}
 }
@@ -181,28 +185,29 @@ func confirm(s Streams, reason, question string) bool {
 	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")
 }
 
-// place puts the probes, says which could not be, and fails if none could.
-func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request, unanswered bool) error {
+// place puts the probes, says which could not be, and fails if none could. It takes
+// the first snapshot.
+func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request, unanswered bool) (*probes.Snapshot, error) {
 	if err := col.Place(ctx, requests...); ctx.Err() != nil {
-		return &exit{code: exitCut}
+		return nil, &exit{code: exitCut}
 	} else if err != nil {
-		return err
+		return nil, err
 	}
 	snap, err := col.Collect()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	notes, attached := notProbed(snap)
 	if unanswered {
 		notes = append(notes, "-y says yes, and without -r entries are counted")
 	}
 	if attached == 0 {
-		return &exit{exitNothing, errors.New(strings.Join(notes, "\n"))}
+		return nil, &exit{exitNothing, errors.New(strings.Join(notes, "\n"))}
 	}
 	for _, n := range notes {
 		fmt.Fprintf(s.Err, "uprobetop: %s\n", n)
 	}
-	return nil
+	return snap, nil
 }
 
 // notProbed is one sentence a reason, and the number of probes that stand.

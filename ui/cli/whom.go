@@ -131,7 +131,7 @@ const many = 10
 // of its calls costs each of them a trap. Where somebody is named, but in a way of
 // which the kernel cannot be told, it is only said.
 func (t *targetFlags) consent(s Streams, target *probes.Target, filter probes.Filter) error {
-	if !filter.HostWide() || t.all || t.yes {
+	if !probes.HostWide(filter, attachMethods[t.attach]) || t.all || t.yes {
 		return nil
 	}
 	const patience = 500 * time.Millisecond
