@@ -11,10 +11,12 @@ import (
 )
 
 // leave takes everything out of the kernel. A person at a terminal is told how far
-// it has come where that takes its time: a perf event can take some 80 ms.
+// it has come where that takes its time: a perf event can take some 100 ms.
 func leave(s Streams, col *probes.Collector) {
 	if w, ok := s.Err.(*os.File); ok && term.IsTerminal(w.Fd()) {
 		defer tellLeaving(w, col)()
+	} else if p := col.Leaving(); p.Of-p.Done > 20 {
+		fmt.Fprintf(s.Err, "uprobetop: %d probes are being taken away, one after the other\n", p.Of-p.Done)
 	}
 	_ = col.Close() // what is left goes with this process
 }

@@ -33,7 +33,7 @@ func runScreen(ctx context.Context, s Streams, f *screenFlags, args []string) er
 	}
 	requests, err := resolve(s, target, specs, f.latency || f.slow > 0)
 	if err == nil {
-		err = f.consent(s, target, target.Filter())
+		err = f.consent(s, target.Filter(), requests)
 	}
 	if err != nil {
 		target.Close()

@@ -105,7 +105,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 			config.Filter = probes.Filter{PIDs: []int{held.PID()}, Follow: true}
 		}
 	}
-	if err := f.consent(s, target, config.Filter); err != nil {
+	if err := f.consent(s, config.Filter, requests); err != nil {
 		return err
 	}
 	unanswered := ask(s, f.yes, config.Hazards, requests)
@@ -268,6 +268,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
 		err = errors.Join(f.printCalls(s.Out, snap), f.print(s.Out, snap))
+		hintAtChildren(s, snap)
 	}
 	if held != nil {
 		return errors.Join(err, endCommand(s, col, held, cut))
@@ -276,6 +277,23 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 		err = &exit{code: exitCut}
 	}
 	return err
+}
+
+// hintAtChildren says why nothing was counted where the work is done by children of
+// the processes that were named, as servers do it that fork.
+func hintAtChildren(s Streams, snap *probes.Snapshot) {
+	for i := range snap.Probes {
+		if snap.Probes[i].Hits > 0 {
+			return
+		}
+	}
+	if n := probes.Children(snap.Filter.PIDs); n > 0 && !snap.Filter.Follow {
+		are := "children are"
+		if n == 1 {
+			are = "child is"
+		}
+		fmt.Fprintf(s.Err, "uprobetop: its %s %s not counted: --unit or --cgroup counts all, or the file without -p\n", format.Count(uint64(n)), are)
+	}
 }
 
 // patience is how long a command has to end, by itself after Ctrl-C, and then

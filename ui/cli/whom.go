@@ -130,12 +130,18 @@ const many = 10
 // consent asks before a file that many processes map is probed in all of them: each
 // of its calls costs each of them a trap. Where somebody is named, but in a way of
 // which the kernel cannot be told, it is only said.
-func (t *targetFlags) consent(s Streams, target *probes.Target, filter probes.Filter) error {
+func (t *targetFlags) consent(s Streams, filter probes.Filter, requests []probes.Request) error {
 	if !probes.HostWide(filter, attachMethods[t.attach]) || t.all || t.yes {
 		return nil
 	}
 	const patience = 500 * time.Millisecond
-	for _, f := range target.Files {
+	asked := map[*symbols.File]bool{}
+	for _, r := range requests {
+		f := r.File
+		if asked[f] {
+			continue
+		}
+		asked[f] = true
 		n, all := f.Mappers(patience)
 		if n <= many {
 			continue
