@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -60,6 +61,11 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	if len(m.pids) == 0 {
 		l, err := place(nil, prog, &o)
 		return l, attachError(err)
+	}
+	if slices.ContainsFunc(m.pids, symbols.FirstEnded) {
+		// The kernel would look for the memory of its first thread, and place nothing
+		// in silence (uprobe_multi_link_filter, Linux 6.18).
+		return multi{}.attach(prog, ret, f, points)
 	}
 	var all links
 	for _, pid := range m.pids {

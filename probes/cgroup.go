@@ -37,6 +37,9 @@ var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`,
 // below root, as /proc/PID/cgroup has it.
 func Cgroup(root, path string) (string, error) {
 	dir := filepath.Join(root, path)
+	if real, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(path) {
+		path = real
+	}
 	if rel, err := filepath.Rel(root, path); filepath.IsAbs(path) && err == nil && filepath.IsLocal(rel) {
 		dir = filepath.Clean(path)
 	}

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
+	"uprobetop/symbols"
 )
 
 // The filter lets one thread of a process through, and another one's not.
@@ -200,5 +202,39 @@ func TestHostWide(t *testing.T) {
 	if HostWide(one, UprobeMulti) == bpf.ProcessFilter() || !HostWide(one, PerfEvent) || !HostWide(Filter{}, UprobeMulti) ||
 		!HostWide(Filter{PIDs: []int{1}, Follow: true}, UprobeMulti) || !HostWide(Filter{Cgroups: []string{"/"}}, "") {
 		t.Error("HostWide is wrong")
+	}
+}
+
+// A process whose first thread has ended is probed as any other.
+func TestKernelFirstThreadEnded(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	cmd := exec.Command(target, "lead", "700")
+	tids, goOn := startThreads(t, cmd, 1)
+	pid := cmd.Process.Pid
+	for deadline := time.Now().Add(20 * time.Second); !symbols.FirstEnded(pid); {
+		if time.Now().After(deadline) {
+			t.Fatal("its first thread does not end")
+		}
+	}
+	var all []*Collector
+	for _, filter := range []Filter{{PIDs: []int{pid}}, {TIDs: tids}} {
+		found, err := Processes(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found.HasFile("slow") || found.Ended() {
+			t.Errorf("%+v: files %v, ended %v", filter, found.Files, found.Ended())
+		}
+		found.Close()
+		c := newCollectorHere(t, Config{Filter: filter})
+		place(t, c, request(t, f, Return, "step"))
+		all = append(all, c)
+	}
+	goOn()
+	for _, c := range all {
+		p := &finish(t, c).Probes[0]
+		equal(t, "returned", p.Returned, 700)
+		checkBooks(t, p)
 	}
 }

@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -39,7 +40,11 @@ func initialPIDNamespace() bool {
 
 // raiseOpenFiles makes room for the links of many perf events, where the caller
 // may. A command that waits for the probes was started before, with its own limit.
-func raiseOpenFiles() {
+//
+// Below what the programs and maps alone take, the kernel's answers are not to be
+// trusted: a library takes "no more files" for "not there".
+func raiseOpenFiles() error {
+	const least = 64
 	want := uint64(1 << 16)
 	if text, err := os.ReadFile("/proc/sys/fs/nr_open"); err == nil { // no limit can be higher
 		if most, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
@@ -48,11 +53,18 @@ func raiseOpenFiles() {
 	}
 	var now unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &now) != nil || now.Cur >= want {
-		return
+		return nil
 	}
-	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, now.Max)}) != nil {
-		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: now.Max, Max: now.Max})
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: max(want, now.Max)}) == nil {
+		return nil
 	}
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: now.Max, Max: now.Max}) == nil {
+		now.Cur = now.Max
+	}
+	if now.Cur < least {
+		return fmt.Errorf("%d files may be open at once, and %d are needed: raise the limit, with ulimit -n 256", now.Cur, least)
+	}
+	return nil
 }
 
 // parseCPUs reads the kernel's list format: 0-3,8,10-11.

@@ -47,6 +47,9 @@ func choose(asked Method) (Method, error) {
 
 // New loads the programs. Nothing is probed yet.
 func New(c Config) (*Collector, error) {
+	if err := raiseOpenFiles(); err != nil {
+		return nil, err
+	}
 	method, err := choose(c.Attach)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,6 @@ func New(c Config) (*Collector, error) {
 		return nil, errors.New("this is a container with process ids of its own, by which the kernel does not count: " +
 			"run uprobetop on the host, or name a file and neither -p nor a command")
 	}
-	raiseOpenFiles()
 	if method == PerfEvent {
 		return newCollector(c, method, perf{})
 	}
@@ -98,7 +100,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
 		r, err := ringbuf.NewReader(m)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("the ring buffer cannot be read: %w", err), col.Close())
+			return nil, errors.Join(loadError(fmt.Errorf("the ring buffer cannot be read: %w", err)), col.Close())
 		}
 		col.rings = append(col.rings, r)
 	}

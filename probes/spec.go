@@ -53,17 +53,19 @@ func cutKind(text string) (k Kind, rest string) {
 }
 
 var (
-	escape   = strings.NewReplacer(`\`, `\\`, ":", `\:`)
-	unescape = strings.NewReplacer(`\\`, `\`, `\:`, ":")
+	escape   = strings.NewReplacer(`\`, `\\`, ":", `\:`, "[", `\[`)
+	unescape = strings.NewReplacer(`\\`, `\`, `\:`, ":", `\[`, "[")
 )
 
-// singleColon finds the first colon that is not part of a "::" and that no
-// backslash stands before.
+// singleColon finds the first colon that is not part of a "::", not between
+// brackets, and that no backslash stands before.
 func singleColon(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch {
 		case s[i] == '\\':
 			i++
+		case s[i] == '[': // a set, or a tag: foo[abi:cxx11]
+			i += max(strings.IndexByte(s[i:], ']'), 0)
 		case s[i] != ':':
 		case i+1 < len(s) && s[i+1] == ':':
 			i++

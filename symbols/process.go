@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,8 +25,9 @@ type Process struct {
 	Start    uint64 // clock ticks after boot at which it started: with PID it names one process for good
 	Mappings []Mapping
 
-	args []string       // of its command line
-	seen *atomic.Uint64 // when it was last seen alive, in the clock of Start
+	through int            // a thread by which it is looked at: its first one may have ended
+	args    []string       // of its command line
+	seen    *atomic.Uint64 // when it was last seen alive, in the clock of Start
 }
 
 // Mapping is one file that a process has mapped as code: the executable first,
@@ -51,6 +53,9 @@ func OpenProcess(pid int) (*Process, error) {
 	if ended(st) {
 		return nil, fmt.Errorf("process %s has ended and only waits for its parent to notice", p)
 	}
+	if st.State == "Z" {
+		p.through = livingThread(pid)
+	}
 	if status, err := proc.NewStatus(); err == nil && status.TGID != pid {
 		return nil, fmt.Errorf("%s is a thread of process %d, not a process; name the process", p, status.TGID)
 	}
@@ -58,7 +63,9 @@ func OpenProcess(pid int) (*Process, error) {
 		return nil, p.cannot("looked into", err)
 	}
 	p.Exe = strings.TrimSuffix(p.Exe, deletedMark)
-	p.args, _ = proc.CmdLine() // it can be empty
+	if through, err := procfs.NewProc(cmp.Or(p.through, pid)); err == nil {
+		p.args, _ = through.CmdLine() // it can be empty
+	}
 	p.seen.Store(p.Start)
 	if p.Mappings, err = p.mapped(); err != nil {
 		return nil, err
@@ -123,7 +130,26 @@ func ticksSinceBoot() uint64 {
 }
 
 func (p *Process) path(parts ...string) string {
-	return filepath.Join(append([]string{"/proc", strconv.Itoa(p.PID)}, parts...)...)
+	return filepath.Join(append([]string{"/proc", strconv.Itoa(cmp.Or(p.through, p.PID))}, parts...)...)
+}
+
+// FirstEnded tells whether a process goes on whose first thread has ended: the
+// kernel then knows of it no memory that it could be probed in.
+func FirstEnded(pid int) bool {
+	_, st, err := lookAt(pid)
+	return err == nil && st.State == "Z" && !ended(st)
+}
+
+// livingThread is the id of a thread of a process that has not ended, or 0. The
+// kernel shows a process by any of its threads.
+func livingThread(pid int) int {
+	threads, _ := procfs.AllThreads(pid)
+	for _, th := range threads {
+		if st, err := th.Stat(); err == nil && st.State != "Z" && st.State != "X" {
+			return th.PID
+		}
+	}
+	return 0
 }
 
 // cannot makes the sentence for a failed look at the process.

@@ -1,6 +1,7 @@
 // Calls that can be told from each other. Each call of step() gets its number, a
 // tag and its sleep, and returns 3 * number + 1:
 //   slow N EVERY US      N calls, every EVERY-th sleeps US µs; says how many slept
+//   lead N               the first thread ends; another says its id, waits for a line, and calls step N times
 //   threads T N          T threads say their ids, wait for a line, and call step N times each
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -45,8 +46,25 @@ static void *run(void *id)
 	return 0;
 }
 
+static void *lead(void *unused)
+{
+	printf("%ld\n", syscall(SYS_gettid));
+	fflush(stdout);
+	getchar();
+	for (long i = 0; i < each; i++)
+		step(i, 1, 0);
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "lead")) {
+		pthread_t t;
+
+		each = atol(argv[2]);
+		pthread_create(&t, 0, lead, 0);
+		pthread_exit(0);
+	}
 	if (argc < 4)
 		return 2;
 	if (!strcmp(argv[1], "threads")) {

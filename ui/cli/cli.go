@@ -146,12 +146,12 @@ of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 	return root
 }
 
-// interrupted is a context that ends at the first SIGINT, SIGTERM or SIGHUP; the
+// interrupted is a context that ends at the first SIGINT, SIGTERM, SIGQUIT or SIGHUP; the
 // second one ends the program as the kernel does. A hangup that is ignored from
 // the start (nohup) stays so. An ignored SIGINT does not: a shell script starts
 // its background jobs that way, and kill -INT ends them all the same.
 func interrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}

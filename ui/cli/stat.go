@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -197,6 +198,9 @@ func place(ctx context.Context, s Streams, col *probes.Collector, requests []pro
 	if err != nil {
 		return nil, err
 	}
+	if snap.Gone && !slices.ContainsFunc(snap.Probes, func(p probes.Stats) bool { return p.Hits > 0 }) {
+		return nil, &exit{exitNothing, errors.New("the target ended before the probes stood: nothing was counted")}
+	}
 	notes, attached := notProbed(snap)
 	if unanswered {
 		notes = append(notes, "-y says yes, and without -r entries are counted")
@@ -261,7 +265,8 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 			end()
 		}
 	}
-	ran := make(chan error) // Run wants a thread of its own
+	context.AfterFunc(run, col.Halt) // also while a reader keeps us waiting
+	ran := make(chan error)          // Run wants a thread of its own
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
 	cut := ctx.Err() != nil

@@ -101,7 +101,7 @@ type opener struct {
 // files.
 func (o *opener) arguments(args []string, command bool) ([]probes.Spec, error) {
 	if len(args) > 0 {
-		named, err := o.first(args[0], len(args) == 1 && command)
+		named, err := o.first(args[0], len(args) == 1, command)
 		if err != nil {
 			return nil, err
 		}
@@ -148,16 +148,18 @@ func (o *opener) outside() bool { return len(o.filter.PIDs)+len(o.filter.TIDs) =
 // first tells whether the first argument is a TARGET, and makes it the target. Where
 // there is no default it must be one, unless it is a spec that names its file. Else
 // the files of the default come first, then its functions, then other files.
-func (o *opener) first(arg string, only bool) (named bool, err error) {
+func (o *opener) first(arg string, alone, command bool) (named bool, err error) {
 	spec, err := probes.ParseSpec(arg)
 	path := isPath(arg)
 	isSpec := err == nil && spec.Target != "" && !(path && exists(arg))
 	hasDefault := len(o.target.Files) > 0 || !o.filter.Everybody() || o.noDefault != nil
 	switch {
-	case isSpec, hasDefault && only && !path:
+	case isSpec, hasDefault && alone && command && !path:
 		return false, nil
 	case hasSpecPrefix(arg):
 		return false, nil // its error is told where specs are read
+	case alone && o.target.Has(arg):
+		return false, nil // a file of that name would leave no function
 	case o.target.Narrow(arg):
 		return true, nil
 	case hasDefault && !path && (len(symbols.Libraries(arg, o.dirs...)) == 0 || o.target.Has(arg)):

@@ -62,6 +62,9 @@ func (w *whomFlags) check(command []string) error {
 		}
 	}
 	const least = 6 // letters; fewer fit too many
+	if slices.Contains(w.cgroups, "") {
+		return usage("--cgroup wants a path, and got an empty one")
+	}
 	for _, id := range w.containers {
 		if len(id) < least || strings.Trim(strings.ToLower(id), "0123456789abcdef-") != "" {
 			return usage("--container wants an id, or its first %d letters of 0-9, a-f and -, and %q is none", least, id)
@@ -127,6 +130,12 @@ func (n *ids) Set(text string) error {
 // a question.
 const many = 10
 
+// everyCgroup tells whether a filter names the cgroup that all others are in.
+func everyCgroup(f probes.Filter) bool {
+	root, err := probes.CgroupRoot()
+	return err == nil && slices.Contains(f.Cgroups, root)
+}
+
 // consent asks before a file that many processes map is probed in all of them: each
 // of its calls costs each of them a trap. Where somebody is named, but in a way of
 // which the kernel cannot be told, it is only said.
@@ -152,7 +161,7 @@ func (t *targetFlags) consent(s Streams, filter probes.Filter, requests []probes
 		}
 		reason := fmt.Sprintf("%s map %s, and all of them would pay for each call", count, symbols.Printable(f.Path))
 		switch {
-		case !filter.Everybody():
+		case !filter.Everybody() && !everyCgroup(filter):
 			fmt.Fprintf(s.Err, "uprobetop: %s map %s, and all of them pay for each call, also those that do not count\n",
 				count, symbols.Printable(f.Path))
 		case !confirm(s, reason, "Probe all of them?"):
