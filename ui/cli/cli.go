@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,6 @@ func (e *exit) Error() string {
 	return e.err.Error()
 }
 func (e *exit) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error { return &exit{exitUsage, fmt.Errorf(format, args...)} }
 
 // Run runs the program with these arguments and returns its exit status.
 func Run(args []string, s Streams) int {
@@ -130,13 +129,15 @@ of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(mistyped(cmd, args), runsNothing(cmd, args)); err != nil {
+				return err
+			}
 			return runScreen(cmd.Context(), s, &f, args)
 		},
 	}
 	root.SetVersionTemplate("uprobetop {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usage("%s: see uprobetop --help", err)
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().BoolVarP(verbose, "verbose", "v", false, "print the whole chain of causes of an error")
 	f.register(root)
 	root.Flags().DurationVar(&f.slow, "slow", 0, "show single calls that take at least this long, such as 5ms; times the functions")
