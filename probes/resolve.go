@@ -21,8 +21,12 @@ type Resolved struct {
 // Skipped is functions that a pattern matches and that are not probed.
 type Skipped struct {
 	N      int
-	Reason string // a clause, as in Finding
+	Reason string   // a clause, as in Finding
+	Names  []string // of a few of them, fit for a terminal
 }
+
+// fewNames is how many Skipped.Names hold.
+const fewNames = 3
 
 // LeftOut is how many functions were skipped in all.
 func (r *Resolved) LeftOut() (n int) {
@@ -32,13 +36,15 @@ func (r *Resolved) LeftOut() (n int) {
 	return n
 }
 
-func (r *Resolved) skip(n int, reason string) {
+func (r *Resolved) skip(n int, reason string, names ...string) {
 	i := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Reason == reason })
 	if i < 0 {
 		i = len(r.Skipped)
 		r.Skipped = append(r.Skipped, Skipped{Reason: reason})
 	}
-	r.Skipped[i].N += n
+	s := &r.Skipped[i]
+	s.N += n
+	s.Names = append(s.Names, names[:min(len(names), fewNames-len(s.Names))]...)
 }
 
 // Resolve turns specs into requests, all of latency if so asked. A spec's function
@@ -133,7 +139,7 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	}
 	for _, q := range found {
 		if finding := Check(q, Hazards{}); finding.Verdict == Refuses {
-			this.skip(1, finding.Reason)
+			this.skip(1, finding.Reason, q.Function.Demangled())
 			continue
 		}
 		r.add(q)
@@ -144,7 +150,7 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	}
 	r.Matched += this.Matched
 	for _, s := range this.Skipped {
-		r.skip(s.N, s.Reason)
+		r.skip(s.N, s.Reason, s.Names...)
 	}
 	return nil
 }
@@ -224,5 +230,9 @@ func notFound(t *Target, files []*symbols.File, text string) error {
 	if len(near) == 0 {
 		return fmt.Errorf("%s in %s", what, t.Label)
 	}
-	return fmt.Errorf("%s in %s: the nearest names are %s", what, t.Label, strings.Join(near[:min(3, len(near))], ", "))
+	are := "name is"
+	if len(near) > 1 {
+		are = "names are"
+	}
+	return fmt.Errorf("%s in %s: the nearest %s %s", what, t.Label, are, strings.Join(near[:min(3, len(near))], ", "))
 }
