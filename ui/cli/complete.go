@@ -53,10 +53,10 @@ func completeArgs(cmd *cobra.Command, args []string, text string) ([]cobra.Compl
 	switch {
 	case slices.Contains(os.Args[:len(os.Args)-1], "--"): // cobra parses with a -- of its own
 		return nil, cobra.ShellCompDirectiveDefault
-	case len(args) == 0 && !namesSomebody(cmd):
+	case len(args) == 0 && !namesSomebody(cmd) && !namesFile(text):
 		return completeProgram(text), cobra.ShellCompDirectiveDefault
 	}
-	target, err := completionTarget(cmd, args)
+	target, err := completionTarget(cmd, args, text)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -80,12 +80,26 @@ func namesSomebody(cmd *cobra.Command) bool {
 	return w.named()
 }
 
+// function is a name to make a spec of one that is not finished: libc: and mall
+// begin one, and only what stands before is opened.
+const function = "f"
+
+// namesFile tells whether a spec begins so that names its file.
+func namesFile(text string) bool {
+	s, err := probes.ParseSpec(text + function)
+	return err == nil && s.Target != ""
+}
+
 // completionTarget opens what the command line names so far.
-func completionTarget(cmd *cobra.Command, args []string) (*probes.Target, error) {
+func completionTarget(cmd *cobra.Command, args []string, text string) (*probes.Target, error) {
 	var f targetFlags
 	f.given = cmd.Flags().Changed
 	f.read(cmd) // the flags are there, or this would not complete
-	target, _, err := f.open(Streams{Err: io.Discard}, args[:min(1, len(args))], nil)
+	args = slices.Clone(args[:min(1, len(args))])
+	if namesFile(text) {
+		args = append(args, text+function)
+	}
+	target, _, err := f.open(Streams{Err: io.Discard}, args, nil)
 	return target, err
 }
 
