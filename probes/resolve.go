@@ -2,6 +2,7 @@ package probes
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -227,12 +228,35 @@ func notFound(t *Target, files []*symbols.File, text string) error {
 	if functions == 0 {
 		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
 	}
-	if len(near) == 0 {
-		return fmt.Errorf("%s in %s", what, t.Label)
+	var notes []string
+	switch near = near[:min(3, len(near))]; len(near) {
+	case 0:
+	case 1:
+		notes = append(notes, "the nearest name is "+near[0])
+	default:
+		notes = append(notes, "the nearest names are "+strings.Join(near, ", "))
 	}
-	are := "name is"
-	if len(near) > 1 {
-		are = "names are"
+	if who := stripped(files); who != "" {
+		notes = append(notes, who+" is stripped to the functions it exports, others need a build with symbols")
 	}
-	return fmt.Errorf("%s in %s: the nearest %s %s", what, t.Label, are, strings.Join(near[:min(3, len(near))], ", "))
+	what += " in " + t.Label
+	if len(notes) > 0 {
+		what += ": " + strings.Join(notes, "; ")
+	}
+	return errors.New(what)
+}
+
+// stripped is the first of the files that has lost functions: of several, libraries
+// do not count, which nearly all have.
+func stripped(files []*symbols.File) string {
+	for _, f := range files {
+		switch {
+		case !f.Stripped, f.Library && len(files) > 1:
+		case len(files) == 1:
+			return "it"
+		default:
+			return symbols.Printable(filepath.Base(f.Path))
+		}
+	}
+	return ""
 }

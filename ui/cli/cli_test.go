@@ -80,6 +80,7 @@ func TestBadInput(t *testing.T) {
 	requireBPF(t)
 	calls := target(t, "calls")
 	stripped := target(t, "calls", "-s", "-static")
+	exported := target(t, "calls", "-s", "-rdynamic")
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -132,6 +133,7 @@ func TestBadInput(t *testing.T) {
 		{"another machine", 1, "s390x", []string{"stat", file("foreign", string(foreign)), "work"}},
 		{"no symbols", 3, "stripped", []string{"stat", stripped, "work"}},
 		{"no such function", 3, "nearest name is work", []string{"stat", calls, "wrok"}},
+		{"a function that was stripped", 3, "; it is stripped to the functions it exports, others need a build with symbols", []string{"stat", exported, "wrok"}},
 		{"one of two missing", 3, "no function wrok", []string{"stat", calls, "work", "wrok"}},
 		{"no function", 2, "at least one function", []string{"stat", calls}},
 		{"half a spec", 2, "names no function", []string{"stat", calls, "libc:"}},
