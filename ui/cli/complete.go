@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/procfs"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"uprobetop/probes"
 	"uprobetop/symbols"
@@ -44,6 +45,14 @@ func complete(root *cobra.Command) {
 				_ = cmd.RegisterFlagCompletionFunc(flag, values) // fails for a flag that is not there
 			}
 		}
+	}
+}
+
+// plainUsage takes the quotes out of what flags say, which mark the names of their
+// values in the help: a shell would show them.
+func plainUsage(root *cobra.Command) {
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	}
 }
 

@@ -73,6 +73,9 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%s: %q %d, want %q %d", c.args, got, directive, want, c.directive)
 		}
 	}
+	if got, _ := completions(t, "", "stat", "--uni"); !slices.Equal(got, []string{"--unit\ta systemd unit by its NAME, such as nginx"}) {
+		t.Errorf("%q", got)
+	}
 	if got, _ := completions(t, "", ""); !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "completion\t") }) {
 		t.Errorf("the command that makes the scripts is not offered: %q", got)
 	}

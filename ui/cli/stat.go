@@ -36,7 +36,15 @@ func newStat(s Streams) *cobra.Command {
 		Use:   "stat TARGET FUNCTION… [-- COMMAND…]",
 		Short: "count, then print",
 		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
-totals: after -d, when the command or the process ends, or at Ctrl-C.`,
+totals: after -d, when the command or the process ends, or at Ctrl-C.
+
+With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
+final true. Counts are since the probe was placed, names carry their units, and what
+was not or cannot be measured is null.`,
+		Example: `  uprobetop stat -r -d 5s -p 4121 libc:malloc
+  uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
+  uprobetop stat --slow 5ms -p 4121 handle_request
+  uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
