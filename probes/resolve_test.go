@@ -216,6 +216,11 @@ func TestPatternSkips(t *testing.T) {
 	if r.LeftOut() != want || want == 0 {
 		t.Errorf("%d left out, want %d: %+v", r.LeftOut(), want, r.Skipped)
 	}
+	for _, skipped := range r.Skipped {
+		if named := min(skipped.N, fewNames); skipped.Reason != olderVersion && len(skipped.Names) != named {
+			t.Errorf("%d names of %d: %s", len(skipped.Names), skipped.N, skipped.Reason)
+		}
+	}
 	for i, q := range r.Requests {
 		if Check(q, Hazards{}).Verdict == Refuses {
 			t.Errorf("%s is asked for", q.Function)
