@@ -53,16 +53,30 @@ func Cgroup(root, path string) (string, error) {
 
 // Unit is the cgroup of a systemd unit: NAME, or NAME.service.
 func Unit(root, name string) (string, error) {
-	found, near := cgroups(root, func(base string) match {
-		switch {
-		case base == name || base == name+".service":
-			return yes
-		case strings.Contains(base, strings.TrimSuffix(name, ".service")):
-			return nearly
-		}
-		return no
-	})
+	found, others := cgroups(root, func(base string) bool { return base == name || base == name+".service" })
+	var near []string
+	if len(found) == 0 {
+		near = nearest(name, others)
+	}
 	return only(root, found, near, "unit "+symbols.Printable(name), "name one with --cgroup")
+}
+
+// nearest is the directories whose names are near to that of a unit.
+func nearest(unit string, dirs []string) (near []string) {
+	const most = 6
+	bare := func(name string) string { return strings.TrimSuffix(filepath.Base(name), ".service") }
+	names := make([]string, len(dirs))
+	for i, dir := range dirs {
+		names[i] = bare(dir)
+	}
+	for _, name := range symbols.Nearest(bare(unit), names, most) {
+		for i, dir := range dirs {
+			if names[i] == name {
+				near = append(near, dir)
+			}
+		}
+	}
+	return near
 }
 
 // Container is the cgroup of a container or pod, by the first letters of its id:
@@ -70,14 +84,11 @@ func Unit(root, name string) (string, error) {
 // kubepods…-podUID.slice with _ for the - of a UID.
 func Container(root, id string) (string, error) {
 	id = strings.ToLower(id)
-	found, _ := cgroups(root, func(base string) match {
+	found, _ := cgroups(root, func(base string) bool {
 		if strings.Contains(base, "conmon") { // what looks after a container of podman
-			return no
+			return false
 		}
-		if hasID(base, id) || hasID(base, strings.ReplaceAll(id, "-", "_")) {
-			return yes
-		}
-		return no
+		return hasID(base, id) || hasID(base, strings.ReplaceAll(id, "-", "_"))
 	})
 	return only(root, found, nil, "container or pod "+id, "give more of its id")
 }
@@ -92,35 +103,22 @@ func hasID(base, id string) bool {
 	return strings.HasPrefix(base, id)
 }
 
-// match is how well a directory's name fits.
-type match int
-
-const (
-	no match = iota
-	nearly
-	yes
-)
-
-// cgroups finds directories by their names; what is below one that fits belongs to
-// it.
-func cgroups(root string, fits func(base string) match) (found, near []string) {
+// cgroups finds directories by their names, and the others; what is below one that
+// fits belongs to it.
+func cgroups(root string, fits func(base string) bool) (found, others []string) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil // it was removed while we looked
-		}
-		if path == root {
-			return nil
-		}
-		switch fits(d.Name()) {
-		case yes:
+		switch {
+		case err != nil || !d.IsDir(): // it was removed while we looked
+		case path == root:
+		case fits(d.Name()):
 			found = append(found, path)
 			return fs.SkipDir
-		case nearly:
-			near = append(near, path)
+		default:
+			others = append(others, path)
 		}
 		return nil
 	})
-	return found, near
+	return found, others
 }
 
 // only is the one cgroup that was found, or an error with the candidates.
@@ -142,7 +140,11 @@ func only(root string, found, near []string, what, way string) (string, error) {
 	case len(found) > 1:
 		return "", fmt.Errorf("%s could be %s: %s", what, list(found), way)
 	case len(near) > 0:
-		return "", fmt.Errorf("there is no %s below %s: near to it are %s", what, root, list(near))
+		is := "is"
+		if len(near) > 1 {
+			is = "are"
+		}
+		return "", fmt.Errorf("there is no %s below %s: near to it %s %s", what, root, is, list(near))
 	}
 	return "", fmt.Errorf("there is no %s below %s: one has a cgroup there while it runs", what, root)
 }

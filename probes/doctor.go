@@ -75,7 +75,6 @@ var checks = []check{
 	{"uprobe_multi", false, "thousands of probes in one call", "boot Linux 6.6 or newer", trying(bpf.HaveUprobeMulti)},
 	{"process filter", false, "with -p the others run without breakpoints; before 6.10 they meet them and are not counted", "boot Linux 6.10 or newer", processFilter},
 	{"perf_event", false, "one probe a call, for kernels before 6.6", "boot Linux 4.17 or newer", trying(tryPerfEvent)},
-	{"ref_ctr_offset", false, "switching on USDT probes that wait behind a semaphore", "boot Linux 4.20 or newer", file(bpf.UprobePMU + "/format/ref_ctr_offset")},
 	{"cgroup v2", false, "narrowing to a cgroup", "mount -t cgroup2 none /sys/fs/cgroup", cgroup2},
 	{"perf_event_paranoid", false, "what users without CAP_PERFMON may see by perf events", "", value("/proc/sys/kernel/perf_event_paranoid")},
 	{"unprivileged_bpf_disabled", false, "whether users without CAP_BPF may load BPF; never what uprobetop needs", "", value("/proc/sys/kernel/unprivileged_bpf_disabled")},

@@ -2,6 +2,7 @@ package probes
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,8 +22,12 @@ type Resolved struct {
 // Skipped is functions that a pattern matches and that are not probed.
 type Skipped struct {
 	N      int
-	Reason string // a clause, as in Finding
+	Reason string   // a clause, as in Finding
+	Names  []string // of a few of them, fit for a terminal
 }
+
+// fewNames is how many Skipped.Names hold.
+const fewNames = 3
 
 // LeftOut is how many functions were skipped in all.
 func (r *Resolved) LeftOut() (n int) {
@@ -32,13 +37,15 @@ func (r *Resolved) LeftOut() (n int) {
 	return n
 }
 
-func (r *Resolved) skip(n int, reason string) {
+func (r *Resolved) skip(n int, reason string, names ...string) {
 	i := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Reason == reason })
 	if i < 0 {
 		i = len(r.Skipped)
 		r.Skipped = append(r.Skipped, Skipped{Reason: reason})
 	}
-	r.Skipped[i].N += n
+	s := &r.Skipped[i]
+	s.N += n
+	s.Names = append(s.Names, names[:min(len(names), fewNames-len(s.Names))]...)
 }
 
 // Resolve turns specs into requests, all of latency if so asked. A spec's function
@@ -133,7 +140,7 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	}
 	for _, q := range found {
 		if finding := Check(q, Hazards{}); finding.Verdict == Refuses {
-			this.skip(1, finding.Reason)
+			this.skip(1, finding.Reason, q.Function.Demangled())
 			continue
 		}
 		r.add(q)
@@ -144,7 +151,7 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	}
 	r.Matched += this.Matched
 	for _, s := range this.Skipped {
-		r.skip(s.N, s.Reason)
+		r.skip(s.N, s.Reason, s.Names...)
 	}
 	return nil
 }
@@ -221,8 +228,35 @@ func notFound(t *Target, files []*symbols.File, text string) error {
 	if functions == 0 {
 		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
 	}
-	if len(near) == 0 {
-		return fmt.Errorf("%s in %s", what, t.Label)
+	var notes []string
+	switch near = near[:min(3, len(near))]; len(near) {
+	case 0:
+	case 1:
+		notes = append(notes, "the nearest name is "+near[0])
+	default:
+		notes = append(notes, "the nearest names are "+strings.Join(near, ", "))
 	}
-	return fmt.Errorf("%s in %s: the nearest names are %s", what, t.Label, strings.Join(near[:min(3, len(near))], ", "))
+	if who := stripped(files); who != "" {
+		notes = append(notes, who+" is stripped to the functions it exports, others need a build with symbols")
+	}
+	what += " in " + t.Label
+	if len(notes) > 0 {
+		what += ": " + strings.Join(notes, "; ")
+	}
+	return errors.New(what)
+}
+
+// stripped is the first of the files that has lost functions: of several, libraries
+// do not count, which nearly all have.
+func stripped(files []*symbols.File) string {
+	for _, f := range files {
+		switch {
+		case !f.Stripped, f.Library && len(files) > 1:
+		case len(files) == 1:
+			return "it"
+		default:
+			return symbols.Printable(filepath.Base(f.Path))
+		}
+	}
+	return ""
 }

@@ -130,8 +130,8 @@ func TestResolve(t *testing.T) {
 		{"steps+0x10000", "", "behind the end"},
 		{"twin+1", "", "2 functions of"},
 		{"wrong+1", "", "there is no function wrong in names"},
-		{"stepz", "", "nearest names are steps"},
-		{"stepz*", "", "no function matches stepz* in names: the nearest names are steps"},
+		{"stepz", "", "nearest name is steps"},
+		{"stepz*", "", "no function matches stepz* in names: the nearest name is steps"},
 		{"0x10", "", "outside the code"},
 		{"nop5+0x1ffffffffffffffff", "", "there is no function"}, // no number of 64 bits
 		{"vex?", "", "none of the 2 functions that match vex? can be probed: the first instruction is an AVX"},
@@ -215,6 +215,11 @@ func TestPatternSkips(t *testing.T) {
 	}
 	if r.LeftOut() != want || want == 0 {
 		t.Errorf("%d left out, want %d: %+v", r.LeftOut(), want, r.Skipped)
+	}
+	for _, skipped := range r.Skipped {
+		if named := min(skipped.N, fewNames); skipped.Reason != olderVersion && len(skipped.Names) != named {
+			t.Errorf("%d names of %d: %s", len(skipped.Names), skipped.N, skipped.Reason)
+		}
 	}
 	for i, q := range r.Requests {
 		if Check(q, Hazards{}).Verdict == Refuses {

@@ -183,50 +183,6 @@ func appendNew(fns []*Function, fn *Function) []*Function {
 	return append(fns, fn)
 }
 
-// Nearest is up to n names of functions that someone who typed name may have
-// meant, the nearest first: few letters apart from it, or containing it.
-func (f *File) Nearest(name string, n int) []string {
-	const longest = 128 // bytes that are compared
-	want := lowerASCII(strings.TrimSpace(name))
-	want = want[:min(len(want), longest)]
-	if want == "" || n <= 0 {
-		return nil
-	}
-	type near struct {
-		name string
-		far  int
-	}
-	far := max(1, min((len(want)+1)/3, 8)) // edits that are still near
-	var d distance
-	var found []near
-	seen := make(map[string]bool)
-	es := f.entries()
-	for i := range es {
-		e := &es[i]
-		score := -1
-		for _, part := range []string{e.lower, leaf(e.lower)} {
-			if edits := d.between(want, part, far); edits <= far && (score < 0 || 4*edits < score) {
-				score = 4 * edits
-			}
-		}
-		if score < 0 && len(want) > 2 && strings.Contains(e.lower, want) {
-			score = 5 + min(len(e.name)-len(want), 1000)/4
-		}
-		if score >= 0 && !seen[e.name] {
-			seen[e.name] = true
-			found = append(found, near{e.name, score})
-		}
-	}
-	slices.SortFunc(found, func(a, b near) int {
-		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(len(a.name), len(b.name)), strings.Compare(a.name, b.name))
-	})
-	var names []string
-	for _, f := range found[:min(n, len(found))] {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 // leaf is the last part of a demangled name, without the parameters: what
 // people type of a::b<c>::d(e).
 func leaf(name string) string {
@@ -254,43 +210,4 @@ func lastPart(name string) (from, end int) {
 		}
 	}
 	return from, len(name)
-}
-
-// distance computes edit distances, with one row that is used again.
-type distance struct{ row []int }
-
-// between is the number of bytes to insert, take away, change or swap with the
-// next to make b of a; or more than far, if it is more.
-func (d *distance) between(a, b string, far int) int {
-	if len(a)-len(b) > far || len(b)-len(a) > far {
-		return far + 1
-	}
-	n := len(b) + 1
-	if cap(d.row) < 3*n {
-		d.row = make([]int, 3*n)
-	}
-	above2, above, row := d.row[:n], d.row[n:2*n], d.row[2*n:3*n]
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j < n; j++ {
-			change := above[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = min(change, above[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], above2[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > far {
-			return far + 1
-		}
-		above2, above, row = above, row, above2
-	}
-	return above[len(b)]
 }

@@ -291,3 +291,16 @@ func FuzzPrintable(f *testing.F) {
 		}
 	})
 }
+
+func TestNearestOfAny(t *testing.T) {
+	among := []string{"web", "db", "web-debug", "", "Web2"}
+	if got := Nearest("wbe", among, 3); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Nearest("web", among, 2); !slices.Equal(got, []string{"web", "Web2"}) {
+		t.Errorf("%q", got)
+	}
+	if got := Nearest("", among, 2); got != nil {
+		t.Errorf("%q", got)
+	}
+}

@@ -118,3 +118,12 @@ func TestOpenStaysWithTheInode(t *testing.T) {
 		t.Errorf("code of a closed file: %v", err)
 	}
 }
+
+// A stripped file has only the functions that it exports, and says so.
+func TestStripped(t *testing.T) {
+	for flag, want := range map[string]bool{"-s": true, "-g": false} {
+		if f := mustOpen(t, build(t, "gcc", "plain.c", "-rdynamic", flag)); f.Stripped != want || len(f.Lookup("work")) != 1 || len(f.Lookup("only_here")) == 1 == want {
+			t.Errorf("%s: stripped %v, want %v; only_here %d", flag, f.Stripped, want, len(f.Lookup("only_here")))
+		}
+	}
+}

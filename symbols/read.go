@@ -37,6 +37,7 @@ func (f *File) read() error {
 			return err
 		}
 	}
+	f.Stripped = !slices.ContainsFunc(ts, func(t *table) bool { return !t.dynamic })
 	f.Unwinds, f.Switches = sc.unwinds, sc.switches
 	if f.Library, err = im.library(typ); err != nil {
 		return err

@@ -65,6 +65,7 @@ type File struct {
 	Go        bool       // made by the Go compiler: stacks move
 	Unwinds   bool       // it uses the unwinder: an exception may leave its frames; the rule is in unwind.go
 	Library   bool       // it is for other programs to load
+	Stripped  bool       // its functions are those that it exports: the table of all was taken away
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
 	Functions []Function // in order of address
 

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,16 @@ const (
 	exitCut      = 130 // interrupted before its end
 )
 
+// Statuses is what the exit status means, for people.
+var Statuses = []struct{ Code, Means string }{
+	{"0", "done; of doctor: probes can be placed here"},
+	{"1", "failed; of doctor: probes cannot be placed here"},
+	{"2", "the command line is wrong"},
+	{"3", "nothing could be probed; a command after -- is not started then"},
+	{"130", "interrupted before its end; without -d, Ctrl-C is the end of stat, and the status 0"},
+	{"other", "with a command after --: its own status, 128+N if signal N ended it; 126 if it may not be run, 127 if it is not there"},
+}
+
 // Streams are where a run reads and writes: data goes to Out, all else to Err.
 type Streams struct {
 	In       *os.File
@@ -51,8 +62,6 @@ func (e *exit) Error() string {
 }
 func (e *exit) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error { return &exit{exitUsage, fmt.Errorf(format, args...)} }
-
 // Run runs the program with these arguments and returns its exit status.
 func Run(args []string, s Streams) int {
 	if len(args) > 2 && args[0] == probes.HeldArg {
@@ -62,6 +71,9 @@ func Run(args []string, s Streams) int {
 	signal.Ignore(syscall.SIGPIPE)
 	var verbose bool
 	root := newRoot(s, &verbose)
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		plainUsage(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -115,9 +127,11 @@ TARGET is a path (with a slash), a library's short name (libc, ssl), a program i
 PATH, or the files that those named by -p and the like have mapped: then a first
 argument that is no file or library is a FUNCTION. It can be left out where each
 FUNCTION names its own.
+
 FUNCTION is a name as the symbol table or the demangler gives it, a pattern
 (pthread_cond_*), name+0x10, or an address; libc:malloc names its file as well,
 uretprobe:libc:malloc also asks for its latency.
+
 Whose hits count: those of -p, -t, --cgroup, --unit and --container, added up; else
 of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 		Example: `  uprobetop demo
@@ -130,16 +144,18 @@ of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cmp.Or(mistyped(cmd, args), runsNothing(cmd, args)); err != nil {
+				return err
+			}
 			return runScreen(cmd.Context(), s, &f, args)
 		},
 	}
 	root.SetVersionTemplate("uprobetop {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usage("%s: see uprobetop --help", err)
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().BoolVarP(verbose, "verbose", "v", false, "print the whole chain of causes of an error")
 	f.register(root)
-	root.Flags().DurationVar(&f.slow, "slow", 0, "show single calls that take at least this long, such as 5ms; times the functions")
+	root.Flags().DurationVar(&f.slow, "slow", 0, "show single calls that take at least this `TIME`, such as 5ms; times the functions")
 	root.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")
 	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s))
 	complete(root)

@@ -80,6 +80,7 @@ func TestBadInput(t *testing.T) {
 	requireBPF(t)
 	calls := target(t, "calls")
 	stripped := target(t, "calls", "-s", "-static")
+	exported := target(t, "calls", "-s", "-rdynamic")
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
@@ -109,7 +110,7 @@ func TestBadInput(t *testing.T) {
 		{"stat of nothing", 2, "name a target", []string{"stat", "-d", "1s", "-r"}},
 		{"process 0", 2, "above 0", []string{"stat", "-p", "0", "work"}},
 		{"a process of several that is not there", 1, "does not exist", []string{"stat", "-p", self, "-p", "4194300", "work"}},
-		{"a process of several that is a word", 2, "\"x\" is none", []string{"stat", "-p", "1,x", "work"}},
+		{"a process of several that is a word", 2, "-p: an id is a number above 0, and \"x\" is none", []string{"stat", "-p", "1,x", "work"}},
 		{"thread 0", 2, "above 0", []string{"stat", "-t", "0", "work"}},
 		{"no such thread", 1, "thread 4194300 does not exist", []string{"stat", "-t", "4194300", "work"}},
 		{"a file that the process has not", 3, "no file /etc/passwd mapped", []string{"stat", "-p", self, "/etc/passwd", "work"}},
@@ -131,7 +132,8 @@ func TestBadInput(t *testing.T) {
 		{"cut short", 1, "", []string{"stat", file("cut", string(elf[:100])), "work"}},
 		{"another machine", 1, "s390x", []string{"stat", file("foreign", string(foreign)), "work"}},
 		{"no symbols", 3, "stripped", []string{"stat", stripped, "work"}},
-		{"no such function", 3, "nearest names are work", []string{"stat", calls, "wrok"}},
+		{"no such function", 3, "nearest name is work", []string{"stat", calls, "wrok"}},
+		{"a function that was stripped", 3, "; it is stripped to the functions it exports, others need a build with symbols", []string{"stat", exported, "wrok"}},
 		{"one of two missing", 3, "no function wrok", []string{"stat", calls, "work", "wrok"}},
 		{"no function", 2, "at least one function", []string{"stat", calls}},
 		{"half a spec", 2, "names no function", []string{"stat", calls, "libc:"}},
@@ -141,7 +143,7 @@ func TestBadInput(t *testing.T) {
 		{"a spec of no library", 1, "no library \"nope\"", []string{"stat", calls, "work", "nope:work"}},
 		{"usdt", 2, "usdt probes cannot be placed yet", []string{"stat", "usdt:libc:setjmp"}},
 		{"a pattern of nothing", 3, "no function matches zzz*", []string{"stat", calls, "zzz*"}},
-		{"a pattern near to a name", 3, "nearest names are work", []string{"stat", calls, "wrok*"}},
+		{"a pattern near to a name", 3, "nearest name is work", []string{"stat", calls, "wrok*"}},
 		{"behind a function's end", 3, "behind the end", []string{"stat", calls, "work+0x100000"}},
 		{"an address outside the code", 3, "outside the code", []string{"stat", calls, "0xfffffff0"}},
 		{"an address of several files", 3, "name one", []string{"stat", "-p", self, "0x1000"}},
@@ -153,7 +155,19 @@ func TestBadInput(t *testing.T) {
 		{"a process and a command", 2, "not both", []string{"stat", "-p", "1", "work", "--", calls}},
 		{"no duration", 2, "above 0", []string{"stat", "-d", "0", calls, "work"}},
 		{"a negative duration", 2, "above 0", []string{"stat", "-d", "-5s", calls, "work"}},
-		{"a duration that is a word", 2, "invalid", []string{"stat", "-d", "soon", calls, "work"}},
+		{"a duration that is a word", 2, "-d wants a time such as 1s, and \"soon\" is none", []string{"stat", "-d", "soon", calls, "work"}},
+		{"a duration without a unit", 2, "-d wants a time such as 1s", []string{"stat", "-d", "1", calls, "work"}},
+		{"a threshold without a unit", 2, "--slow wants a time such as 1s", []string{"--slow", "5", calls, "work"}},
+		{"an interval without a unit", 2, "-I wants a time such as 1s", []string{"stat", "-I", "3", calls, "work"}},
+		{"room that is a word", 2, "--max-probes wants a number", []string{"stat", "--max-probes", "many", calls, "work"}},
+		{"a command for the screen", 2, "only stat runs a command: uprobetop stat -r " + calls + " 'w*' -- " + calls + " 2 800", []string{"-r", calls, "w*", "--", calls, "2", "800"}},
+		{"a flag of stat", 2, "-d belongs to stat", []string{"-d", "5s", calls, "work"}},
+		{"a long flag of stat", 2, "--interval belongs to stat", []string{"--interval=5s", calls, "work"}},
+		{"a flag of several", 2, "-o belongs to doctor, list and stat", []string{calls, "work", "-o", "json"}},
+		{"a flag of another command", 2, "-I belongs to stat", []string{"list", "-I", "1s", calls}},
+		{"nearly a command", 2, "did you mean stat?", []string{"stta", calls, "work"}},
+		{"nearly a command, with a flag of it", 2, "did you mean stat?", []string{"stta", "-d", "1s", calls, "work"}},
+		{"nearly a command, with a command", 2, "did you mean stat?", []string{"stta", calls, "work", "--", calls}},
 		{"a tiny interval", 2, "at least 10ms", []string{"stat", "-I", "1us", calls, "work"}},
 		{"no such format", 2, "table or json", []string{"stat", "-o", "yaml", calls, "work"}},
 		{"no such flag", 2, "unknown flag", []string{"stat", "--nope"}},

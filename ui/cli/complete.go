@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/procfs"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"uprobetop/probes"
 	"uprobetop/symbols"
@@ -47,16 +48,24 @@ func complete(root *cobra.Command) {
 	}
 }
 
+// plainUsage takes the quotes out of what flags say, which mark the names of their
+// values in the help: a shell would show them.
+func plainUsage(root *cobra.Command) {
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	}
+}
+
 // completeArgs offers targets, and then the functions of the one that is named. Of
 // a target that cannot be opened it offers nothing: the command itself will say why.
 func completeArgs(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch {
 	case slices.Contains(os.Args[:len(os.Args)-1], "--"): // cobra parses with a -- of its own
 		return nil, cobra.ShellCompDirectiveDefault
-	case len(args) == 0 && !namesSomebody(cmd):
+	case len(args) == 0 && !namesSomebody(cmd) && !namesFile(text):
 		return completeProgram(text), cobra.ShellCompDirectiveDefault
 	}
-	target, err := completionTarget(cmd, args)
+	target, err := completionTarget(cmd, args, text)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -80,12 +89,26 @@ func namesSomebody(cmd *cobra.Command) bool {
 	return w.named()
 }
 
+// function is a name to make a spec of one that is not finished: libc: and mall
+// begin one, and only what stands before is opened.
+const function = "f"
+
+// namesFile tells whether a spec begins so that names its file.
+func namesFile(text string) bool {
+	s, err := probes.ParseSpec(text + function)
+	return err == nil && s.Target != ""
+}
+
 // completionTarget opens what the command line names so far.
-func completionTarget(cmd *cobra.Command, args []string) (*probes.Target, error) {
+func completionTarget(cmd *cobra.Command, args []string, text string) (*probes.Target, error) {
 	var f targetFlags
 	f.given = cmd.Flags().Changed
 	f.read(cmd) // the flags are there, or this would not complete
-	target, _, err := f.open(Streams{Err: io.Discard}, args[:min(1, len(args))], nil)
+	args = slices.Clone(args[:min(1, len(args))])
+	if namesFile(text) {
+		args = append(args, text+function)
+	}
+	target, _, err := f.open(Streams{Err: io.Discard}, args, nil)
 	return target, err
 }
 

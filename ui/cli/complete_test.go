@@ -49,6 +49,13 @@ func TestComplete(t *testing.T) {
 		{"stat LIB NAME:st", "NAME:steady", none},
 		{"stat LIB uretprobe:NAME:st", "uretprobe:NAME:steady", none},
 		{"stat LIB other:st", "", none},
+		{"stat LIB:st", "LIB:steady", none},
+		{"stat uprobe:LIB:st", "uprobe:LIB:steady", none},
+		{"uretprobe:LIB:st", "uretprobe:LIB:steady", none},
+		{"stat libc:callo", "libc:calloc", none},
+		{"stat uretprobe:libc:callo", "uretprobe:libc:calloc", none},
+		{"stat LIB libc:callo", "libc:calloc", none},
+		{"stat /nope:st", "", none},
 		{"stat -o json -r LIB st", "steady", none},
 		{"stat LIB steady -- st", "", files},
 		{"stat /nope st", "", none},
@@ -61,10 +68,13 @@ func TestComplete(t *testing.T) {
 	} {
 		args := strings.Split(strings.NewReplacer("LIB", lib, "NAME", filepath.Base(lib)).Replace(c.args), " ")
 		got, directive := completions(t, "PATH="+bin, args...)
-		want := strings.Fields(strings.ReplaceAll(c.want, "NAME", filepath.Base(lib)))
+		want := strings.Fields(strings.NewReplacer("LIB", lib, "NAME", filepath.Base(lib)).Replace(c.want))
 		if !slices.Equal(got, want) || directive != c.directive {
 			t.Errorf("%s: %q %d, want %q %d", c.args, got, directive, want, c.directive)
 		}
+	}
+	if got, _ := completions(t, "", "stat", "--uni"); !slices.Equal(got, []string{"--unit\ta systemd unit by its NAME, such as nginx"}) {
+		t.Errorf("%q", got)
 	}
 	if got, _ := completions(t, "", ""); !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "completion\t") }) {
 		t.Errorf("the command that makes the scripts is not offered: %q", got)

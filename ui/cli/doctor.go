@@ -47,7 +47,7 @@ and 1 if not.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, or json: one object")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "`FORMAT` is table, or json: one object")
 	return cmd
 }
 

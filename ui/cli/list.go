@@ -46,7 +46,7 @@ that is the one which a name means.`,
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(s, args) },
 	}
 	f.registerNames(cmd)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, or json: one object a function, one a line")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a function, one a line")
 	f.given = cmd.Flags().Changed
 	return cmd
 }

@@ -121,8 +121,8 @@ func TestListBadInput(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{path, "staedy"}, 3, "nearest names are steady"},
-		{[]string{path, "staedy*"}, 3, "nearest names are steady"},
+		{[]string{path, "staedy"}, 3, "nearest name is steady"},
+		{[]string{path, "staedy*"}, 3, "nearest name is steady"},
 		{[]string{path, "nothing-like-it"}, 3, "no function"},
 		{[]string{path, "a", "b"}, 2, "one pattern"},
 		{[]string{path, "-o", "csv"}, 2, "table or json"},

@@ -184,8 +184,17 @@ func TestUnwinder(t *testing.T) {
 		t.Fatalf("g++: %v\n%s", err, out)
 	}
 	r := run(t, "stat", "-r", bin, "work", "--", bin)
-	if r.status != 3 || !strings.Contains(r.errors, "uses exceptions") || !strings.Contains(r.errors, "-y") {
+	const ends = "ends the process; -y says yes, and without -r entries are counted\n"
+	if r.status != 3 || !strings.Contains(r.errors, "uses exceptions") || !strings.HasSuffix(r.errors, ends) {
 		t.Errorf("unasked: status %d, %s", r.status, r.errors)
+	}
+	x := openTerminal(t, 400, 24, "stat", "-r", bin, "work", "--", bin)
+	x.wait("Place return probes all the same\\? \\[y/N\\]")
+	x.press("n\n")
+	_ = x.cmd.Wait()
+	said := x.wait("not probed.*ends the process; leave out -r to count its entries")
+	if x.cmd.ProcessState.ExitCode() != 3 || strings.Contains(said, "yes") {
+		t.Errorf("after a no: status %d, %s", x.cmd.ProcessState.ExitCode(), said)
 	}
 	r = run(t, "stat", "-o", "json", "-r", "-y", bin, "work(int)", "--", bin)
 	if r.status != 0 {

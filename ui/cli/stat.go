@@ -37,7 +37,15 @@ func newStat(s Streams) *cobra.Command {
 		Use:   "stat TARGET FUNCTION… [-- COMMAND…]",
 		Short: "count, then print",
 		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
-totals: after -d, when the command or the process ends, or at Ctrl-C.`,
+totals: after -d, when the command or the process ends, or at Ctrl-C.
+
+With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
+final true. Counts are since the probe was placed, names carry their units, and what
+was not or cannot be measured is null.`,
+		Example: `  uprobetop stat -r -d 5s -p 4121 libc:malloc
+  uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
+  uprobetop stat --slow 5ms -p 4121 handle_request
+  uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
@@ -55,10 +63,10 @@ totals: after -d, when the command or the process ends, or at Ctrl-C.`,
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")
-	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this time, such as 5s or 2m")
-	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot this often; with -o table, print each")
-	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this long, such as 5ms; times the functions")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, or json: one object a snapshot, one a line")
+	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this `TIME`, such as 5s or 2m")
+	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot each `TIME`; with -o table, print each")
+	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this `TIME`, such as 5ms; times the functions")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a snapshot, one a line")
 	return cmd
 }
 
@@ -109,7 +117,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if err := f.consent(s, config.Filter, requests); err != nil {
 		return err
 	}
-	unanswered := ask(s, f.yes, config.Hazards, requests)
+	without := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)
 	defer stop()
 	col, err := probes.New(config)
@@ -117,7 +125,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return err
 	}
 	defer leave(s, col)
-	first, err := place(ctx, s, col, requests, unanswered)
+	first, err := place(ctx, s, col, requests, without)
 	if err != nil {
 		return err
 	}
@@ -155,10 +163,12 @@ func hold(command []string, s Streams) (*probes.Command, error) {
 	return held, err
 }
 
-// ask settles the findings that a person has to decide, once for each, and tells
-// whether one was left without a yes.
-func ask(s Streams, yes bool, hazards probes.Hazards, requests []probes.Request) (unanswered bool) {
-	answered := map[string]bool{}
+// declined is findings that ask and got no yes, by the note that their probes get.
+type declined map[string]probes.Finding
+
+// ask settles the findings that a person has to decide, once for each.
+func ask(s Streams, yes bool, hazards probes.Hazards, requests []probes.Request) declined {
+	answered, without := map[string]bool{}, declined{}
 	for i := range requests {
 		finding := probes.Check(requests[i], hazards)
 		if finding.Verdict != probes.Asks {
@@ -169,16 +179,26 @@ func ask(s Streams, yes bool, hazards probes.Hazards, requests []probes.Request)
 			accepted = yes || confirm(s, finding.Reason, "Place return probes all the same?")
 			answered[finding.Reason] = accepted
 		}
-		requests[i].Accepted = accepted
-		unanswered = unanswered || !accepted
+		if requests[i].Accepted = accepted; !accepted {
+			without[finding.String()] = finding
+		}
 	}
-	return unanswered
+	return without
+}
+
+// person is the terminal of somebody who can be asked, or nil.
+func person(s Streams) *os.File {
+	w, ok := s.Err.(*os.File)
+	if !ok || s.In == nil || !term.IsTerminal(s.In.Fd()) || !term.IsTerminal(w.Fd()) {
+		return nil
+	}
+	return w
 }
 
 // confirm asks a person, if there is one.
 func confirm(s Streams, reason, question string) bool {
-	w, ok := s.Err.(*os.File)
-	if !ok || s.In == nil || !term.IsTerminal(s.In.Fd()) || !term.IsTerminal(w.Fd()) {
+	w := person(s)
+	if w == nil {
 		return false
 	}
 	fmt.Fprintf(w, "%s.\n%s [y/N] ", reason, question)
@@ -188,7 +208,7 @@ func confirm(s Streams, reason, question string) bool {
 
 // place puts the probes, says which could not be, and fails if none could. It takes
 // the first snapshot.
-func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request, unanswered bool) (*probes.Snapshot, error) {
+func place(ctx context.Context, s Streams, col *probes.Collector, requests []probes.Request, without declined) (*probes.Snapshot, error) {
 	if err := col.Place(ctx, requests...); ctx.Err() != nil {
 		return nil, &exit{code: exitCut}
 	} else if err != nil {
@@ -201,8 +221,12 @@ func place(ctx context.Context, s Streams, col *probes.Collector, requests []pro
 	if snap.Gone && !slices.ContainsFunc(snap.Probes, func(p probes.Stats) bool { return p.Hits > 0 }) {
 		return nil, &exit{exitNothing, errors.New("the target ended before the probes stood: nothing was counted")}
 	}
-	notes, attached := notProbed(snap)
-	if unanswered {
+	notes, attached := notProbed(snap, without)
+	switch {
+	case len(without) == 0:
+	case person(s) != nil: // who has just said no
+		notes = append(notes, "leave out -r to count its entries")
+	default:
 		notes = append(notes, "-y says yes, and without -r entries are counted")
 	}
 	if attached == 0 {
@@ -215,7 +239,7 @@ func place(ctx context.Context, s Streams, col *probes.Collector, requests []pro
 }
 
 // notProbed is one sentence a reason, and the number of probes that stand.
-func notProbed(snap *probes.Snapshot) (notes []string, attached int) {
+func notProbed(snap *probes.Snapshot, without declined) (notes []string, attached int) {
 	var reasons []string
 	names := map[string][]string{}
 	for i := range snap.Probes {
@@ -230,11 +254,14 @@ func notProbed(snap *probes.Snapshot) (notes []string, attached int) {
 		names[p.Note] = append(names[p.Note], p.Function.Demangled())
 	}
 	for _, reason := range reasons {
-		is := "is"
+		is, why := "is", reason
 		if len(names[reason]) > 1 {
 			is = "are"
 		}
-		notes = append(notes, fmt.Sprintf("%s %s not probed: %s", format.List(names[reason]), is, reason))
+		if finding, ok := without[reason]; ok {
+			why = finding.Reason // the way out is told once, at the end
+		}
+		notes = append(notes, fmt.Sprintf("%s %s not probed: %s", format.List(names[reason]), is, why))
 	}
 	return notes, attached
 }
@@ -354,5 +381,5 @@ func (f *statFlags) print(w io.Writer, snap *probes.Snapshot) error {
 	if f.output == "json" {
 		return export.JSON(w, snap)
 	}
-	return table(w, snap)
+	return table(w, snap, f.interval != 0)
 }

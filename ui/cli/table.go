@@ -13,13 +13,22 @@ import (
 	"uprobetop/ui/format"
 )
 
-// table writes a snapshot for people: one line a probe, then one verdict.
-func table(w io.Writer, s *probes.Snapshot) error {
+// table writes a snapshot for people: one line a probe, then one verdict. The total
+// of a series says that it is one, and the others that their rates are not of all
+// the time.
+func table(w io.Writer, s *probes.Snapshot, series bool) error {
 	timed := false
 	for i := range s.Probes {
 		timed = timed || s.Probes[i].Latency != nil
 	}
-	fmt.Fprintf(w, "after %.2fs, %d CPUs, kernel %s, %s\n\n", s.Elapsed.Seconds(), s.CPUs, s.Kernel, s.Method)
+	head := fmt.Sprintf("after %.2fs", s.Elapsed.Seconds())
+	switch {
+	case series && s.Final:
+		head = "total " + head
+	case series:
+		head += fmt.Sprintf(", per second of the last %s", format.Latency(float64(s.Interval)))
+	}
+	fmt.Fprintf(w, "%s, %d CPUs, kernel %s, %s\n\n", head, s.CPUs, s.Kernel, s.Method)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "HITS\tPER SECOND\t")
 	if timed {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"uprobetop/probes"
 	"uprobetop/symbols"
@@ -25,10 +26,10 @@ func manyProbes(n int) *probes.Snapshot {
 // functions stay as they were named.
 func TestTableOfMany(t *testing.T) {
 	var few, many strings.Builder
-	if err := table(&few, manyProbes(4)); err != nil {
+	if err := table(&few, manyProbes(4), false); err != nil {
 		t.Fatal(err)
 	}
-	if err := table(&many, manyProbes(300)); err != nil {
+	if err := table(&many, manyProbes(300), false); err != nil {
 		t.Fatal(err)
 	}
 	functions := func(text string) (names []string) {
@@ -53,5 +54,39 @@ func TestTableOfMany(t *testing.T) {
 		if strings.Count(many.String(), note) != 1 {
 			t.Errorf("it does not say %q:\n%s", note, many.String())
 		}
+	}
+}
+
+// In a series of tables the total is told from the others, whose rates are of the
+// time since the one before.
+func TestTableOfSeries(t *testing.T) {
+	s := manyProbes(1)
+	s.Elapsed, s.Interval = 2*time.Second, 500*time.Millisecond
+	for _, c := range []struct {
+		final, series bool
+		head          string
+	}{
+		{true, false, "after 2.00s, 0 CPUs, kernel 6.18, uprobe_multi\n"},
+		{true, true, "total after 2.00s, 0 CPUs, kernel 6.18, uprobe_multi\n"},
+		{false, true, "after 2.00s, per second of the last 500ms, 0 CPUs, kernel 6.18, uprobe_multi\n"},
+	} {
+		var text strings.Builder
+		s.Final = c.final
+		if err := table(&text, s, c.series); err != nil || !strings.HasPrefix(text.String(), c.head) {
+			t.Errorf("%v, want %q:\n%s", err, c.head, text.String())
+		}
+	}
+}
+
+// What a pattern leaves out is said with its reasons; a number that there is only
+// one of is said once.
+func TestLeftOut(t *testing.T) {
+	r := &probes.Resolved{Matched: 37406, Skipped: []probes.Skipped{{N: 3, Reason: "the kernel refuses", Names: []string{"a", "b", "c"}}}}
+	if got, want := leftOut(r), "37,406 functions match, and 3 are not probed: the kernel refuses, as in a, b and c"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Skipped = append(r.Skipped, probes.Skipped{N: 1, Reason: "older"})
+	if got, want := leftOut(r), "37,406 functions match, and 4 are not probed: 3 (the kernel refuses, as in a, b and c), 1 (older)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -26,8 +26,8 @@ type targetFlags struct {
 func (t *targetFlags) register(cmd *cobra.Command) {
 	t.whomFlags.register(cmd)
 	cmd.Flags().BoolVarP(&t.yes, "yes", "y", false, "answer every question with yes")
-	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for this many probes at once (default 1024, 256 of them timed)")
-	cmd.Flags().StringVar(&t.attach, "attach", "auto", "how probes are attached: auto, multi or perf")
+	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for `NUMBER` probes (default 1024), at most 256 of them timed; what is asked for at the start always fits")
+	cmd.Flags().StringVar(&t.attach, "attach", "auto", "how probes are attached: `METHOD` is auto, multi or perf")
 	t.given = cmd.Flags().Changed
 }
 
@@ -246,17 +246,29 @@ func resolve(s Streams, target *probes.Target, specs []probes.Spec, latency bool
 	if err != nil {
 		return nil, &exit{exitNothing, err}
 	}
-	if n := r.LeftOut(); n > 0 {
-		var why []string
-		for _, skipped := range r.Skipped {
-			why = append(why, fmt.Sprintf("%s (%s)", format.Count(uint64(skipped.N)), skipped.Reason))
-		}
-		is := "are"
-		if n == 1 {
-			is = "is"
-		}
-		fmt.Fprintf(s.Err, "uprobetop: %s match; %s %s not probed: %s\n",
-			format.Things(r.Matched, "function"), format.Count(uint64(n)), is, strings.Join(why, ", "))
+	if r.LeftOut() > 0 {
+		fmt.Fprintf(s.Err, "uprobetop: %s\n", leftOut(r))
 	}
 	return r.Requests, nil
+}
+
+// leftOut says how many functions patterns match and do not probe, and why.
+func leftOut(r *probes.Resolved) string {
+	var why []string
+	for _, s := range r.Skipped {
+		reason := s.Reason
+		if len(s.Names) > 0 {
+			reason += ", as in " + format.List(s.Names)
+		}
+		if len(r.Skipped) > 1 {
+			reason = fmt.Sprintf("%s (%s)", format.Count(uint64(s.N)), reason)
+		}
+		why = append(why, reason)
+	}
+	is := "are"
+	if r.LeftOut() == 1 {
+		is = "is"
+	}
+	return fmt.Sprintf("%s match, and %s %s not probed: %s",
+		format.Things(r.Matched, "function"), format.Count(uint64(r.LeftOut())), is, strings.Join(why, ", "))
 }

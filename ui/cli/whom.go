@@ -30,8 +30,8 @@ func (w *whomFlags) register(cmd *cobra.Command) {
 // registerNames registers those that name somebody.
 func (w *whomFlags) registerNames(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.VarP(&w.pids, "pid", "p", "a process, with all its threads (can be repeated, as -t and the like can: they add up)")
-	f.VarP(&w.tids, "tid", "t", "a thread alone")
+	f.VarP(&w.pids, "pid", "p", "a process by its `PID`, with all its threads and without its children (can be repeated, as -t and the like can: they add up)")
+	f.VarP(&w.tids, "tid", "t", "a thread alone, by its `TID`")
 	f.StringArrayVar(&w.cgroups, "cgroup", nil, "a cgroup v2 by its `PATH`: its processes, present and future")
 	f.StringArrayVar(&w.units, "unit", nil, "a systemd unit by its `NAME`, such as nginx")
 	f.StringArrayVar(&w.containers, "container", nil, "a container or pod by its `ID`, or the first 6 letters of it")

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Unit is one step of a scale.
@@ -133,10 +135,16 @@ func Percent(share float64) string {
 	return Table(share*100) + "%"
 }
 
-// List is names as a sentence has them: a, b and c; of many, the first few.
+// List is names as a sentence has them: a, b and c; of many, the first few, and of
+// a long one, as C++ has them, how it begins.
 func List(names []string) string {
-	const most = 5
-	switch n := len(names); {
+	const most, widest = 5, 60
+	all := names
+	names = make([]string, min(len(all), most))
+	for i := range names {
+		names[i] = ansi.Truncate(all[i], widest, "…")
+	}
+	switch n := len(all); {
 	case n == 0:
 		return ""
 	case n == 1:

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,6 +44,7 @@ func TestList(t *testing.T) {
 		{[]string{"a", "b"}, "a and b"},
 		{[]string{"a", "b", "c"}, "a, b and c"},
 		{[]string{"a", "b", "c", "d", "e", "f", "g"}, "a, b, c, d and 3 more"},
+		{[]string{strings.Repeat("x", 60), strings.Repeat("y", 600)}, strings.Repeat("x", 60) + " and " + strings.Repeat("y", 59) + "…"},
 	} {
 		if got := List(c.names); got != c.want {
 			t.Errorf("%v is %q, want %q", c.names, got, c.want)

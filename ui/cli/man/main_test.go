@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"uprobetop/ui/cli"
@@ -28,5 +29,30 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s is not as it was made: run go generate ./ui/cli", f.Name())
 			}
 		}
+	}
+}
+
+// A page says how each flag is typed, and nothing of it is read as a macro.
+func TestPage(t *testing.T) {
+	stat, _, err := cli.Command().Find([]string{"stat"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := page(stat)
+	for _, want := range []string{
+		".TP\n\\fB\\-d\\fP, \\fB\\-\\-duration\\fP \\fITIME\\fP\nstop after this TIME",
+		".TP\n\\fB\\-y\\fP, \\fB\\-\\-yes\\fP\nanswer",
+		".SH EXIT STATUS\n.TP\n0\n",
+		".SH EXAMPLES\n.nf\n  uprobetop stat",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.ContainsAny(text, "`") || strings.Contains(text, "[=") {
+		t.Errorf("it shows how it was made:\n%s", text)
+	}
+	if got := literal(".TH\n.x\n'y\\-"); got != "\\&.TH\n\\&.x\n\\(aqy\\e\\-" {
+		t.Errorf("%q", got)
 	}
 }
