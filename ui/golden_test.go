@@ -74,6 +74,7 @@ func TestGoldens(t *testing.T) {
 		{"frozen-120x40", 120, 40, []string{"p"}},
 		{"help-120x40", 120, 40, []string{"?"}},
 		{"help-80x24", 80, 24, []string{"?", "w", "i", "n"}},
+		{"help-end-80x24", 80, 24, []string{"?", "G"}},
 		{"find-120x40", 120, 40, []string{"/", "m", "e", "m"}},
 		{"find-80x24", 80, 24, []string{"/", "c"}},
 		{"find-60x12", 60, 12, []string{"/", "m"}},
