@@ -131,7 +131,7 @@ func (m *model) drawNoCalls(c *chart.Canvas, r *row) {
 	th, t := m.th, &r.slow
 	switch {
 	case m.opts.Recorded:
-		c.Text(3, 0, "No call of it is in the recording so far.", th.Text)
+		c.Text(3, 0, "No slow call of it is in the recording so far.", th.Text)
 	case !t.chosen && !m.slowLooked():
 		at := itoa(slices.IndexFunc(m.views, func(v view) bool { return v.title == slowTitle }) + 1)
 		x := c.Text(3, 0, at, th.Key)

@@ -301,6 +301,15 @@ func TestWhatTheListIsNotIsTold(t *testing.T) {
 	}
 }
 
+func TestRecordingWithoutSlowCalls(t *testing.T) {
+	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, mysqlLoad)}, Options{Recorded: true})
+	s.runFor(3, 4, mysqlLoad)
+	s.press("3")
+	if !strings.Contains(s.text(), "No slow call of it is in the recording so far.") {
+		t.Errorf("the screen says\n%s", s.text())
+	}
+}
+
 func TestUprobeHasNoSlowCalls(t *testing.T) {
 	s := looking(t, 120, 40)
 	s.selectRow("malloc")
