@@ -210,7 +210,11 @@ func (h *helper) draw(m *model, c *chart.Canvas) {
 
 // drawMore says how many rows there are above and below.
 func (h *helper) drawMore(m *model, c *chart.Canvas, p *helpPage) {
-	th, x := m.th, c.W
+	if p.last() == 0 {
+		return
+	}
+	th := m.th
+	x := c.Right(c.W, 0, "more", th.Muted)
 	for _, more := range []struct {
 		sign rune
 		n    int
@@ -218,9 +222,9 @@ func (h *helper) drawMore(m *model, c *chart.Canvas, p *helpPage) {
 		if more.n == 0 {
 			continue
 		}
-		x = c.Right(x, 0, " "+format.Count(uint64(more.n))+" more", th.Muted)
+		x = c.Right(x, 0, " "+format.Count(uint64(more.n))+" ", th.Muted)
 		c.Put(x-1, 0, more.sign, th.Accent)
-		x -= 3
+		x -= 2
 	}
 }
 
