@@ -51,7 +51,7 @@ func (m *model) goneBanner() banner {
 	label := clean(m.target.Label)
 	if m.successor.label == "" {
 		stay := label + " has ended; its numbers stay"
-		b := banner{text: stay + " until you leave", less: []string{stay}}
+		b := banner{text: stay + " until you leave", less: []string{stay, "ended; its numbers stay"}}
 		if m.opts.Successor != nil {
 			b.less = append([]string{b.text}, b.less...)
 			b.text += "; waits for the same command to run again"

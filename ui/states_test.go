@@ -323,6 +323,12 @@ func TestWaitingForTheTargetIsTold(t *testing.T) {
 			t.Errorf("%d wide the screen does not say %q:\n%s", tt.w, tt.want, got)
 		}
 	}
+	s := goneScreen(t, 60, nobody)
+	s.target.Label = "a-program-with-a-name 19716"
+	s.warnAbout()
+	if got := s.text(); !strings.Contains(got, " ended; its numbers stay ") {
+		t.Errorf("of a long name the screen says\n%s", got)
+	}
 }
 
 func TestScenesOfTheDemo(t *testing.T) {
