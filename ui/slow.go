@@ -85,6 +85,9 @@ func drawSlow(m *model, c *chart.Canvas, r *row) {
 	th := m.th
 	if r.shown.Kind != probes.Return {
 		c.Text(3, 0, "A uprobe does not see its calls return.", th.Text)
+		if m.opts.Recorded {
+			return
+		}
 		c.Text(c.Text(3, 2, "press ", th.Muted), 2, "r", th.Key)
 		c.Text(10, 2, ": calls are timed with a return probe", th.Muted)
 		return

@@ -243,6 +243,30 @@ func TestNumbersOfAGoneTargetStay(t *testing.T) {
 	}
 }
 
+// What counts no more has no rate now, and no key measures more of it.
+func TestCountOfAGoneTargetHasNoRate(t *testing.T) {
+	s := goneScreen(t, 120, nil)
+	was := s.text()
+	s.selectRow("malloc")
+	if got := s.text(); got == was || !strings.Contains(got, " hits in 3s ") || strings.Contains(got, ", now ") || strings.Contains(got, "measure its latency too") {
+		t.Errorf("the screen says\n%s", got)
+	}
+}
+
+// The views of a uprobe in a recording offer no key that measures more.
+func TestUprobeOfARecordingOffersNothing(t *testing.T) {
+	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, twoLoads)}, Options{Recorded: true})
+	s.runFor(3, 4, twoLoads)
+	s.selectRow("malloc")
+	if got := s.text(); !strings.Contains(got, ", now ") || strings.Contains(got, "measure its latency too") {
+		t.Errorf("the screen says\n%s", got)
+	}
+	s.press("3")
+	if got := s.text(); !strings.Contains(got, "A uprobe does not see its calls return.") || strings.Contains(got, "press r") {
+		t.Errorf("the screen says\n%s", got)
+	}
+}
+
 func TestNewsOfTheSuccessorFitsASmallScreen(t *testing.T) {
 	s := goneScreen(t, 60, func() (string, bool) { return "mysqld 3011", true })
 	s.run(s.askSuccessor())
