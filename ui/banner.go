@@ -13,7 +13,7 @@ import (
 type banner struct {
 	bad  bool
 	text string
-	less string   // where there is no room for the text; may be empty
+	less []string // where there is no room for the text, ever shorter
 	keys []string // what can be done about it: key, word, …
 }
 
@@ -89,8 +89,10 @@ func (m *model) drawBanner(c *chart.Canvas) {
 	c.Put(3, 0, sign, st)
 	text = clean(text)
 	x := drawKeys(c, c.W-1, 0, append(slices.Clone(m.banner.keys), "esc", "close"), m.th)
-	if m.banner.less != "" && chart.Width(text) > x-7 {
-		text = clean(m.banner.less)
+	for _, less := range m.banner.less {
+		if chart.Width(text) > x-7 {
+			text = clean(less)
+		}
 	}
 	c.Text(5, 0, chart.Cut(text, x-7, m.th.Ellipsis), st)
 }

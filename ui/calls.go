@@ -11,6 +11,7 @@ import (
 // callLog is what was reported of one probe, call by call, since its threshold
 // was set or the numbers were cleared.
 type callLog struct {
+	least    time.Duration // the threshold; the collector takes a while to follow
 	newest   []probes.Call // ascending in time
 	slowest  []probes.Call // descending in latency
 	reported uint64        // all of them, kept or not
@@ -30,6 +31,9 @@ const (
 )
 
 func (l *callLog) add(c probes.Call) {
+	if c.Latency < l.least {
+		return
+	}
 	l.reported++
 	if len(l.newest) == 2*keepNewest {
 		l.newest = slices.Delete(l.newest, 0, keepNewest)
@@ -63,16 +67,16 @@ func (l *callLog) inOrder(bySlowest bool) []probes.Call {
 	return out
 }
 
-// over drops the calls below a threshold and begins to count anew at a snapshot.
-func (l *callLog) over(threshold time.Duration, s *probes.Snapshot) {
+// over sets the threshold: it drops the calls below, and begins to count anew.
+func (l *callLog) over(threshold time.Duration, base withheld) {
 	below := func(c probes.Call) bool { return c.Latency < threshold }
 	l.newest = slices.DeleteFunc(l.newest, below)
 	l.slowest = slices.DeleteFunc(l.slowest, below)
-	l.reported, l.base = uint64(len(l.newest)), withheldBy(s)
+	l.least, l.reported, l.base = threshold, uint64(len(l.newest)), base
 }
 
 func (l *callLog) clone() *callLog {
-	return &callLog{slices.Clone(l.newest), slices.Clone(l.slowest), l.reported, l.base}
+	return &callLog{l.least, slices.Clone(l.newest), slices.Clone(l.slowest), l.reported, l.base}
 }
 
 // callsOf is the log of a probe, made if there is none: it then begins to count

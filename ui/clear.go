@@ -18,8 +18,8 @@ func (m *model) clear() {
 	}
 	before, calls, skipped := m.past.zero, m.past.calls, m.past.skipped
 	m.past.zero, m.past.calls, m.past.skipped = m.snap, map[probes.ID]*callLog{}, 0
-	for id := range calls {
-		m.past.callsOf(id, m.snap)
+	for id, l := range calls {
+		m.past.callsOf(id, m.snap).least = l.least
 	}
 	m.charts.reset()
 	m.canUndo(func(m *model) tea.Cmd {
@@ -29,6 +29,9 @@ func (m *model) clear() {
 			if old == nil {
 				calls[id] = l
 				continue
+			}
+			if l.least != old.least {
+				old.over(l.least, l.base)
 			}
 			dropped := l.reported - uint64(len(l.newest))
 			for _, c := range l.newest {

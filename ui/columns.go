@@ -186,9 +186,11 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 			c.Right(end, y, p.own(v), st)
 			return
 		}
-		s := format.Table(v / p.units[at].Scale)
-		if len(wholePart(s)) > p.room() {
-			// It has grown out of the unit just now.
+		scaled := v / p.units[at].Scale
+		s := format.Table(scaled)
+		if len(wholePart(s)) > p.room() || p.ofTime() && scaled < leastDigit {
+			// The unit has not followed yet. A rate's own may be none, which would
+			// read as the column's: a small one stays in that.
 			c.Right(end, y, p.own(v), st)
 			return
 		}
@@ -196,9 +198,11 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 	}
 }
 
+func (p *place) ofTime() bool { return &p.units[0] == &format.TimeUnits[0] }
+
 // own is a value with a unit of its own.
 func (p *place) own(v float64) string {
-	if &p.units[0] == &format.TimeUnits[0] {
+	if p.ofTime() {
 		return format.Latency(v)
 	}
 	return format.SI(v)

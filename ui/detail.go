@@ -104,7 +104,7 @@ func (m *model) drawRule(c *chart.Canvas, r *row) {
 	c.Fill(0, 0, c.W, 1, th.H, th.Line)
 	x := 1
 	right := m.views[m.viewAt].edge(m, c)
-	if hidden := m.hidden(); hidden != "" {
+	if hidden := m.hidden(); hidden != "" && !m.zoomed {
 		right = c.Right(right-2, 0, " "+hidden+" ", th.Muted)
 	}
 	full := m.w >= 100 && m.h >= 30

@@ -317,7 +317,7 @@ func (m *model) drawKeyBar(c *chart.Canvas, table []binding) {
 	th := m.th
 	c.Fill(0, 0, c.W, 1, ' ', th.Surface)
 	shown := slices.DeleteFunc(slices.Clone(table), func(b binding) bool {
-		return b.bar == "" || b.when != nil && !b.when(m) || b.rank >= zoomRank && (!m.zoomed || m.airy())
+		return b.bar == "" || b.when != nil && !b.when(m) || b.rank >= zoomRank && (!m.zoomed || m.airy()) || b.places() && m.opts.Recorded
 	})
 	gap := 3
 	width := func() int {

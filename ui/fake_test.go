@@ -86,7 +86,7 @@ func slowAt(seconds float64) []probes.Call {
 	case n%7 == 0:
 		c.Thread = nil
 	case n%4 == 0:
-		c.CPU, c.Thread.Voluntary, c.Thread.Waiting = n%64, 0, 0
+		c.CPU, c.Thread.Voluntary, c.Thread.Waiting, c.Thread.OnCPU = n%64, 0, 0, latency
 	case n%11 == 0:
 		c.Thread.MajorFaults = 1
 	}

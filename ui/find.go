@@ -23,9 +23,9 @@ type finder struct {
 	since   time.Time // when it began
 	matches []symbols.Match
 	total   int
-	all     int // functions there are
-	took    time.Duration
-	toggled bool // something was switched on or off in it
+	all     int    // functions there are
+	toggled bool   // something was switched on or off in it
+	said    string // why the last key did nothing; empty: it did something
 	at, top int
 	rows    int // visible, as last drawn
 }
@@ -37,7 +37,6 @@ type foundMsg struct {
 	query   string
 	matches []symbols.Match
 	total   int
-	took    time.Duration
 }
 
 func newFinder(m *model) *finder {
@@ -66,9 +65,8 @@ func (f *finder) search(m *model) tea.Cmd {
 	f.running, f.since = true, m.now
 	files, query := m.target.Files, f.input.Value()
 	return func() tea.Msg {
-		start := time.Now()
 		matches, total := symbols.Search(files, query, findLimit)
-		return foundMsg{query, matches, total, time.Since(start)}
+		return foundMsg{query, matches, total}
 	}
 }
 
@@ -83,7 +81,7 @@ func (f *finder) found(m *model, msg foundMsg) tea.Cmd {
 	if msg.query != f.query {
 		f.at, f.top = 0, 0
 	}
-	f.query, f.matches, f.total, f.took = msg.query, msg.matches, msg.total, msg.took
+	f.query, f.matches, f.total = msg.query, msg.matches, msg.total
 	if f.input.Value() != msg.query {
 		return f.search(m)
 	}
@@ -99,6 +97,10 @@ func onMatch(do func(m *model, r *row) tea.Cmd) func(m *model) tea.Cmd {
 	return func(m *model) tea.Cmd {
 		f, ok := m.dialog.(*finder)
 		if !ok || f.at >= len(f.matches) {
+			return nil
+		}
+		if m.onlyRecorded() {
+			f.said = m.banner.text
 			return nil
 		}
 		match := f.matches[f.at]
@@ -158,6 +160,7 @@ func (m *model) watch() tea.Cmd {
 }
 
 func (f *finder) update(m *model, msg tea.KeyPressMsg) tea.Cmd {
+	f.said = ""
 	for _, b := range findKeys() {
 		for _, k := range b.keys {
 			if k == msg.String() {
@@ -193,11 +196,8 @@ func (f *finder) draw(m *model, c *chart.Canvas) {
 	x := c.Text(2, y, string(th.Prompt)+" ", th.Key)
 	query := clean(f.input.Value())
 	found := format.Count(uint64(f.total)) + " of " + format.Count(uint64(f.all)) + " functions"
-	switch {
-	case f.running && m.now.Sub(f.since) > 200*time.Millisecond:
+	if f.running && m.now.Sub(f.since) > slowWork {
 		found = "searching " + format.Count(uint64(f.all)) + " functions"
-	case m.w >= 100:
-		found += "   " + format.Latency(float64(f.took))
 	}
 	end := c.Right(c.W-2, y, found, th.Muted)
 	room := end - x - 3
@@ -213,6 +213,9 @@ func (f *finder) draw(m *model, c *chart.Canvas) {
 	m.cursor = tea.NewCursor(at, y+1)
 	m.cursor.Blink = false
 	c.Fill(0, y+1, c.W, 1, th.H, th.Line)
+	if f.said != "" {
+		c.Text(1, y+1, " "+f.said+" ", th.Warn)
+	}
 	about := 0
 	if c.H >= 24 {
 		about = 9

@@ -51,11 +51,16 @@ func (m *model) goneBanner() banner {
 	label := clean(m.target.Label)
 	if m.successor.label == "" {
 		stay := label + " has ended; its numbers stay"
-		return banner{text: stay + " until you leave", less: stay}
+		b := banner{text: stay + " until you leave", less: []string{stay, "ended; its numbers stay"}}
+		if m.opts.Successor != nil {
+			b.less = append([]string{b.text}, b.less...)
+			b.text += "; waits for the same command to run again"
+		}
+		return b
 	}
 	name, _, _ := strings.Cut(label, " ")
 	again := "runs again as " + strings.TrimPrefix(m.successor.label, name+" ")
-	return banner{text: label + " has ended and " + again, less: "ended, " + again, keys: []string{"o", "follow it"}}
+	return banner{text: label + " has ended and " + again, less: []string{"ended, " + again}, keys: []string{"o", "follow it"}}
 }
 
 func (m *model) canFollow() bool { return m.snap.Gone && m.successor.label != "" }

@@ -33,6 +33,10 @@ func (b binding) first() string {
 	return name
 }
 
+// places says whether the key can place a probe: in a recording it only says that
+// it cannot.
+func (b binding) places() bool { return b.bar == "count" || b.bar == "latency" }
+
 const (
 	groupProbes = "probes"
 	groupLook   = "look"

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"uprobetop/probes"
 	"uprobetop/probes/hist"
 	"uprobetop/ui/chart"
 	"uprobetop/ui/format"
@@ -170,10 +171,16 @@ func drawLatency(m *model, c *chart.Canvas, r *row) {
 func drawCounting(m *model, c *chart.Canvas, r *row) {
 	th := m.th
 	x := c.Text(3, 0, format.Count(r.since().Hits), th.Bright)
-	x = c.Text(x+1, 0, "hits in "+m.countedFor(r)+", now ", th.Muted)
-	x = c.Text(x, 0, format.SI(r.num.rate), th.Bright)
-	c.Text(x, 0, "/s", th.Muted)
+	x = c.Text(x+1, 0, "hits in "+m.countedFor(r), th.Muted)
+	counts := r.shown.State == probes.Attached
+	if counts {
+		x = c.Text(c.Text(x, 0, ", now ", th.Muted), 0, format.SI(r.num.rate), th.Bright)
+		c.Text(x, 0, "/s", th.Muted)
+	}
 	c.Text(3, 2, "A uprobe counts hits; it does not see them return.", th.Text)
+	if !counts || m.opts.Recorded {
+		return
+	}
 	c.Text(3, 4, "r", th.Key)
 	c.Text(11, 4, "measure its latency too", th.Text)
 	c.Text(3, 5, "space", th.Key)

@@ -62,16 +62,15 @@ func (m *model) wheel(msg tea.MouseWheelMsg) {
 		f.move(by)
 		return
 	}
-	if m.dialog != nil {
-		return
-	}
 	for _, s := range m.scrolls {
 		if s.has(msg.X, msg.Y) {
 			s.by(m, by)
 			return
 		}
 	}
-	m.move(by)
+	if m.dialog == nil {
+		m.move(by)
+	}
 }
 
 // wrap breaks a text into lines of at most w cells, between words.

@@ -54,10 +54,12 @@ func (m *model) drawCallBar(c *chart.Canvas, call *probes.Call, full float64) {
 func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
 	th := m.th
 	x := 3
-	say := func(text string, st chart.Style) {
-		if x+chart.Width(text) < c.W {
+	say := func(text string, st chart.Style) bool {
+		fits := x+chart.Width(text) < c.W
+		if fits {
 			x = c.Text(x, 0, text, st) + 3
 		}
+		return fits
 	}
 	if call.Thread != nil {
 		say(m.callSentence(call), th.Bright)
@@ -66,7 +68,9 @@ func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
 	say("returned "+register(call.Return), th.Text)
 	t := call.Thread
 	if t == nil {
-		say("it began before it was watched: its arguments and its thread are not known", th.Muted)
+		if !say("it began before it was watched: its arguments and its thread are not known", th.Muted) {
+			say("it began before it was watched", th.Muted)
+		}
 		return
 	}
 	switches := format.Things(int(t.Voluntary+t.Involuntary), "switch")

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,28 @@ func TestContentChangesNoWidth(t *testing.T) {
 	}
 	if len(heads) != 1 {
 		t.Errorf("the columns moved: %v", heads)
+	}
+}
+
+// A view that fills the screen says nothing of the table, and leaves its function
+// the room.
+func TestZoomSaysNothingOfTheTable(t *testing.T) {
+	loads := append(slices.Clone(mysqlLoad),
+		load{"row_search_mvcc", probes.Entry, 9, nil, probes.Attached, "", -1}, load{"realloc", probes.Entry, 9, nil, probes.Attached, "", -1},
+		load{"memcpy", probes.Entry, 9, nil, probes.Attached, "", -1}, load{"pthread_mutex_lock", probes.Entry, 9, nil, probes.Attached, "", -1})
+	s := newScreen(t, 80, 24, &fakeSource{snap: snapshotAt(0, 4, loads)}, Options{})
+	s.runFor(3, 4, loads)
+	s.press("esc", "3")
+	if !strings.Contains(s.text(), "1–8 of 10") {
+		t.Fatalf("beside the table the rule does not say which rows are visible:\n%s", s.text())
+	}
+	s.runFor(1, 4, loads)
+	s.press("enter")
+	for _, k := range []string{"1", "2", "3", "4"} {
+		s.press(k)
+		if got := s.text(); strings.Contains(got, " of 10") || !strings.Contains(got, "─ buf_page_get_gen ─") {
+			t.Errorf("view %s: the rule reads %q", k, strings.Split(got, "\n")[2])
+		}
 	}
 }
 

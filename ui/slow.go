@@ -85,6 +85,9 @@ func drawSlow(m *model, c *chart.Canvas, r *row) {
 	th := m.th
 	if r.shown.Kind != probes.Return {
 		c.Text(3, 0, "A uprobe does not see its calls return.", th.Text)
+		if m.opts.Recorded {
+			return
+		}
 		c.Text(c.Text(3, 2, "press ", th.Muted), 2, "r", th.Key)
 		c.Text(10, 2, ": calls are timed with a return probe", th.Muted)
 		return
@@ -131,7 +134,7 @@ func (m *model) drawNoCalls(c *chart.Canvas, r *row) {
 	th, t := m.th, &r.slow
 	switch {
 	case m.opts.Recorded:
-		c.Text(3, 0, "No call of it is in the recording so far.", th.Text)
+		c.Text(3, 0, "No slow call of it is in the recording so far.", th.Text)
 	case !t.chosen && !m.slowLooked():
 		at := itoa(slices.IndexFunc(m.views, func(v view) bool { return v.title == slowTitle }) + 1)
 		x := c.Text(3, 0, at, th.Key)

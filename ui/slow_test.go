@@ -144,6 +144,62 @@ func TestRaisingTheThresholdDropsWhatIsBelow(t *testing.T) {
 	}
 }
 
+// What the collector reports at the old threshold, until it has taken the new one
+// over, is not listed under the new one; nor is it after a clear, or its undo.
+func TestCallsBelowANewThresholdAreNotListed(t *testing.T) {
+	const us = time.Microsecond
+	s := looking(t, 120, 40)
+	s.src.calls = func(seconds float64) []probes.Call {
+		return []probes.Call{{Probe: 1, Start: uint64(seconds * 4), Latency: 60 * us}, {Probe: 1, Start: uint64(seconds*4) + 1, Latency: 700 * us}}
+	}
+	_, told := s.Update(keyPress("+"))
+	s.press("+", "+") // 500µs, while 100µs is being told
+	check := func(after string) {
+		t.Helper()
+		for range 2 {
+			calls, _ := s.slowCalls(s.selected)
+			if len(calls) == 0 {
+				t.Errorf("%s no call is listed", after)
+			}
+			for _, c := range calls {
+				if c.Latency < 500*us {
+					t.Errorf("%s a call of %v is listed", after, c.Latency)
+				}
+			}
+			s.press("y")
+		}
+	}
+	check("at once")
+	s.runFor(2, 64, mysqlLoad)
+	check("before the collector knows")
+	s.run(told)
+	s.runFor(2, 64, mysqlLoad)
+	check("then")
+	if n := s.past.calls[1].reported; n != uint64(len(s.past.calls[1].newest)) {
+		t.Errorf("%d are counted, %d are listed", n, len(s.past.calls[1].newest))
+	}
+	s.press("c")
+	s.runFor(2, 64, mysqlLoad)
+	check("after a clear")
+	s.press("-")
+	s.press("+")
+	s.press("u")
+	check("after its undo")
+	s.press("c", "-", "-", "+", "+", "u")
+	s.runFor(1, 64, mysqlLoad)
+	check("after another")
+}
+
+// A clear is undone at the threshold that was set meanwhile.
+func TestUndoneClearHasTheNewThreshold(t *testing.T) {
+	s := looking(t, 120, 40)
+	s.press("c", "+", "+", "+", "u")
+	if l := s.past.calls[1]; l.least != 500*time.Microsecond || len(l.newest) == 0 ||
+		slices.ContainsFunc(l.newest, func(c probes.Call) bool { return c.Latency < l.least }) {
+		t.Errorf("over %v there are %v", l.least, l.newest)
+	}
+}
+
 func TestCallLogIsBoundedAndKeepsTheSlowest(t *testing.T) {
 	l := &callLog{}
 	for i := range 5000 {
@@ -245,6 +301,15 @@ func TestWhatTheListIsNotIsTold(t *testing.T) {
 	}
 }
 
+func TestRecordingWithoutSlowCalls(t *testing.T) {
+	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, mysqlLoad)}, Options{Recorded: true})
+	s.runFor(3, 4, mysqlLoad)
+	s.press("3")
+	if !strings.Contains(s.text(), "No slow call of it is in the recording so far.") {
+		t.Errorf("the screen says\n%s", s.text())
+	}
+}
+
 func TestUprobeHasNoSlowCalls(t *testing.T) {
 	s := looking(t, 120, 40)
 	s.selectRow("malloc")
@@ -270,8 +335,7 @@ func TestNamesOfThreadsReachNoTerminalRaw(t *testing.T) {
 	}
 }
 
-// A thread that did not give up its CPU was not blocked, whatever little of its
-// time the kernel has accounted.
+// What neither ran nor waited was blocked; no part has more than the call.
 func TestPartsOfACall(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -280,7 +344,7 @@ func TestPartsOfACall(t *testing.T) {
 		sentence             string
 	}{
 		{probes.ThreadStats{OnCPU: ms / 5, Voluntary: 1}, ms / 5, 0, 6*ms - ms/5, "blocked 5.8 of 6.0ms"},
-		{probes.ThreadStats{}, 6 * ms, 0, 0, "on CPU 6.0 of 6.0ms"},
+		{probes.ThreadStats{OnCPU: 6 * ms, Waiting: -1}, 6 * ms, 0, 0, "on CPU 6.0 of 6.0ms"},
 		{probes.ThreadStats{OnCPU: ms, Waiting: 5 * ms, Involuntary: 2}, ms, 5 * ms, 0, "waiting for a CPU 5.0 of 6.0ms"},
 		{probes.ThreadStats{OnCPU: 9 * ms, Waiting: ms, Voluntary: 1}, 5 * ms, ms, 0, "on CPU 5.0 of 6.0ms"},
 		{probes.ThreadStats{OnCPU: ms, Waiting: 9 * ms, Voluntary: 1}, 0, 6 * ms, 0, "waiting for a CPU 6.0 of 6.0ms"},

@@ -243,6 +243,30 @@ func TestNumbersOfAGoneTargetStay(t *testing.T) {
 	}
 }
 
+// What counts no more has no rate now, and no key measures more of it.
+func TestCountOfAGoneTargetHasNoRate(t *testing.T) {
+	s := goneScreen(t, 120, nil)
+	was := s.text()
+	s.selectRow("malloc")
+	if got := s.text(); got == was || !strings.Contains(got, " hits in 3s ") || strings.Contains(got, ", now ") || strings.Contains(got, "measure its latency too") {
+		t.Errorf("the screen says\n%s", got)
+	}
+}
+
+// The views of a uprobe in a recording offer no key that measures more.
+func TestUprobeOfARecordingOffersNothing(t *testing.T) {
+	s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, twoLoads)}, Options{Recorded: true})
+	s.runFor(3, 4, twoLoads)
+	s.selectRow("malloc")
+	if got := s.text(); !strings.Contains(got, ", now ") || strings.Contains(got, "measure its latency too") {
+		t.Errorf("the screen says\n%s", got)
+	}
+	s.press("3")
+	if got := s.text(); !strings.Contains(got, "A uprobe does not see its calls return.") || strings.Contains(got, "press r") {
+		t.Errorf("the screen says\n%s", got)
+	}
+}
+
 func TestNewsOfTheSuccessorFitsASmallScreen(t *testing.T) {
 	s := goneScreen(t, 60, func() (string, bool) { return "mysqld 3011", true })
 	s.run(s.askSuccessor())
@@ -274,6 +298,60 @@ func TestRecordingPlacesNothing(t *testing.T) {
 	s.publish(twoLoads[1:], func(sn *probes.Snapshot) { sn.Probes[0].Probe.ID = 2 })
 	if got := s.rowText("malloc"); !strings.Contains(got, "not probed") {
 		t.Errorf("a probe that was taken away in it reads %q", got)
+	}
+}
+
+// The search of a recording offers nothing that it cannot do, and says so when it
+// is asked for.
+func TestSearchOfARecordingPlacesNothing(t *testing.T) {
+	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}} {
+		s := newScreen(t, size[0], size[1], &fakeSource{snap: snapshotAt(0, 4, twoLoads)}, Options{Recorded: true})
+		s.runFor(3, 4, twoLoads)
+		if got := s.text(); strings.Contains(got, "space count") || strings.Contains(got, "r latency") {
+			t.Errorf("%v: the screen offers to place:\n%s", size, got)
+		}
+		s.press("/", "f", "r", "e", "e")
+		if got := s.text(); strings.Contains(got, "tab count") || strings.Contains(got, "ctrl-r latency") || !strings.Contains(got, "esc back") {
+			t.Errorf("%v: the search offers to place:\n%s", size, got)
+		}
+		for _, k := range []string{"tab", "ctrl+r"} {
+			if s.press(k); !strings.Contains(s.text(), "─ this is a recording: nothing can be placed ─") {
+				t.Errorf("%v: %s says nothing:\n%s", size, k, s.text())
+			}
+			if s.press("up"); strings.Contains(s.text(), "nothing can be placed") {
+				t.Errorf("%v: it stays", size)
+			}
+		}
+		s.press("enter")
+		if len(s.rows) != 2 || s.dialog != nil || !strings.Contains(s.text(), "nothing can be placed") {
+			t.Errorf("%v: enter leaves %d rows and\n%s", size, len(s.rows), s.text())
+		}
+	}
+}
+
+// A banner says that somebody waits for the target, where there is room.
+func TestWaitingForTheTargetIsTold(t *testing.T) {
+	nobody := func() (string, bool) { return "", false }
+	const stay, waits = "mysqld 2841 has ended; its numbers stay", "; waits for the same command to run again"
+	for _, tt := range []struct {
+		w      int
+		answer func() (string, bool)
+		want   string
+	}{
+		{120, nobody, stay + " until you leave" + waits + " "},
+		{120, nil, stay + " until you leave "},
+		{80, nobody, stay + " until you leave "},
+		{60, nobody, stay + " "},
+	} {
+		if got := goneScreen(t, tt.w, tt.answer).text(); !strings.Contains(got, tt.want) {
+			t.Errorf("%d wide the screen does not say %q:\n%s", tt.w, tt.want, got)
+		}
+	}
+	s := goneScreen(t, 60, nobody)
+	s.target.Label = "a-program-with-a-name 19716"
+	s.warnAbout()
+	if got := s.text(); !strings.Contains(got, " ended; its numbers stay ") {
+		t.Errorf("of a long name the screen says\n%s", got)
 	}
 }
 

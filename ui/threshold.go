@@ -85,12 +85,12 @@ func (t *threshold) needs(r *row) bool { return !t.chosen || t.of != r.stat.ID &
 // report tells the collector the threshold of a row, one at a time.
 func (m *model) report(r *row) tea.Cmd {
 	t := &r.slow
+	m.past.callsOf(t.of, m.snap).over(t.over, withheldBy(m.snap))
 	if t.asking {
 		return nil
 	}
 	t.asking, t.sent = true, t.over
 	src, id, over := m.src, t.of, t.over
-	m.past.callsOf(id, m.snap).over(over, m.snap)
 	return func() tea.Msg { return reportedMsg{r, id, src.Report(id, over)} }
 }
 

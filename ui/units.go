@@ -23,6 +23,9 @@ const (
 	shrinkPatience = 30 * time.Second
 )
 
+// leastDigit is the smallest value that format.Table has a digit for.
+const leastDigit = 0.005
+
 // update looks at the values of the column at the time now. room is the number
 // of cells before the decimal point.
 func (u *columnUnit) update(values []float64, units []format.Unit, room int, now time.Duration) {
@@ -64,7 +67,7 @@ func (u *columnUnit) update(values []float64, units []format.Unit, room int, now
 // counts and the largest fits. If there is none it is len(units): each value
 // brings its own.
 func bestUnit(low, high float64, units []format.Unit, room int) int {
-	for _, least := range [...]float64{0.0995, 0.005} {
+	for _, least := range [...]float64{0.0995, leastDigit} {
 		for i := len(units) - 1; i >= 0; i-- {
 			if unitFits(low, high, units[i].Scale, room, least) {
 				return i

@@ -2,10 +2,12 @@ package ui
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"uprobetop/probes"
 	"uprobetop/ui/format"
 )
 
@@ -57,6 +59,36 @@ func TestColumnUnitIsPatient(t *testing.T) {
 	}
 	if got := step(500e3, 11*time.Second); got != "ms" {
 		t.Errorf("after 30 s it is still in %s", got)
+	}
+}
+
+// While a column holds on to its unit, a latency that is too small for it brings
+// its own: nothing of what was measured is lost. Small values that come and go
+// keep the column from ever changing.
+func TestNoLatencyIsBelowItsUnit(t *testing.T) {
+	loads := func(low float64) []load {
+		return []load{
+			{"buf_page_get_gen", probes.Return, 1000, [][3]float64{{1, 50e6, 0.1}}, probes.Attached, "", -1},
+			{"row_search_mvcc", probes.Return, 1000, [][3]float64{{1, low, 0.1}}, probes.Attached, "", -1},
+		}
+	}
+	for _, size := range [][2]int{{60, 12}, {80, 24}, {120, 40}, {200, 60}} {
+		s := newScreen(t, size[0], size[1], &fakeSource{snap: snapshotAt(0, 4, loads(20e6))}, Options{})
+		s.runFor(3, 4, loads(20e6))
+		s.press("esc")
+		if !strings.Contains(s.text(), "P99 ms") {
+			t.Fatalf("it does not begin in ms:\n%s", s.text())
+		}
+		for i := range 24 {
+			low := [...]float64{700, 20e6, 20e6}[i%3]
+			s.publish(loads(low), nil)
+			s.clear()
+			s.publish(loads(low), nil)
+			text := s.text()
+			if got := s.rowText("row_search_mvcc"); low == 700 && (strings.Contains(got, "<0.01") || !regexp.MustCompile(`[78]\d\dns`).MatchString(got)) || !strings.Contains(text, "P99 ms") {
+				t.Fatalf("%v, step %d: the row reads %q", size, i, got)
+			}
+		}
 	}
 }
 
