@@ -51,21 +51,17 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	if ret {
 		place = x.UretprobeMulti
 	}
-	if len(m.pids) == 0 {
+	// Of a process whose first thread has ended the kernel would look for that
+	// thread's memory, and place nothing in silence (uprobe_multi_link_filter, Linux
+	// 6.18).
+	if len(m.pids) == 0 || slices.ContainsFunc(m.pids, symbols.FirstEnded) {
 		unmap, err := mapPoints(f, points)
 		if err != nil {
 			return nil, err
 		}
 		defer unmap()
-	}
-	if len(m.pids) == 0 {
 		l, err := place(nil, prog, &o)
 		return l, attachError(err)
-	}
-	if slices.ContainsFunc(m.pids, symbols.FirstEnded) {
-		// The kernel would look for the memory of its first thread, and place nothing
-		// in silence (uprobe_multi_link_filter, Linux 6.18).
-		return multi{}.attach(prog, ret, f, points)
 	}
 	var all links
 	for _, pid := range m.pids {

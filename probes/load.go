@@ -94,8 +94,9 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 		return nil, loadError(err)
 	}
 	col := &Collector{
-		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(), closers: make(chan struct{}, atOnce), away: make(chan struct{}, 1), timedAt: map[site]*probe{},
-		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, started: time.Now(),
+		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
+		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[site]*probe{}, started: time.Now(),
+		closers: make(chan struct{}, atOnce), away: make(chan struct{}, 1),
 	}
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
 		r, err := ringbuf.NewReader(m)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/procfs"
-
 	"uprobetop/symbols"
 )
 
@@ -31,17 +29,6 @@ func Processes(f Filter) (*Target, error) {
 		o.t.process = o.processes[0]
 	}
 	return o.t, nil
-}
-
-// Children is how many processes those have started that still run.
-func Children(pids []int) (n int) {
-	all, _ := procfs.AllProcs()
-	for _, p := range all {
-		if st, err := p.Stat(); err == nil && slices.Contains(pids, st.PPID) {
-			n++
-		}
-	}
-	return n
 }
 
 // ProcessTarget opens the files that a process has mapped.

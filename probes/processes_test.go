@@ -214,14 +214,3 @@ func BenchmarkProcesses(b *testing.B) {
 		})
 	}
 }
-
-// The children of a process are counted, and not those of others.
-func TestChildren(t *testing.T) {
-	workers := startIdle(t, 2)
-	if n := Children([]int{os.Getpid()}); n < 2 {
-		t.Errorf("this process has %d children, at least 2 are there", n)
-	}
-	if n := Children(workers.pids); n != 0 {
-		t.Errorf("the children have %d children", n)
-	}
-}

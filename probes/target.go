@@ -76,6 +76,9 @@ func (t *Target) keep(files []*symbols.File) {
 func (t *Target) open(paths []string) (files []*symbols.File, err error) {
 	var errs []error
 	for _, path := range paths {
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs // what is printed of it can be read again anywhere
+		}
 		f, err := symbols.Open(path)
 		if err != nil {
 			errs = append(errs, err)

@@ -155,6 +155,8 @@ func livingThread(pid int) int {
 // cannot makes the sentence for a failed look at the process.
 func (p *Process) cannot(be string, err error) error {
 	switch {
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() == 0:
+		return sentence{fmt.Sprintf("process %s may not be %s, not even by root: a capability is missing, or the host forbids it; uprobetop doctor tells", p, be), err}
 	case errors.Is(err, fs.ErrPermission):
 		return sentence{fmt.Sprintf("process %s may not be %s by this user; run as root, or with CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE", p, be), err}
 	case gone(err) || !p.Alive():

@@ -12,6 +12,7 @@ import (
 // was set or the numbers were cleared.
 type callLog struct {
 	least    time.Duration // the threshold; the collector takes a while to follow
+	since    time.Time     // from when on it holds
 	newest   []probes.Call // ascending in time
 	slowest  []probes.Call // descending in latency
 	reported uint64        // all of them, kept or not
@@ -68,7 +69,10 @@ func (l *callLog) inOrder(bySlowest bool) []probes.Call {
 }
 
 // over sets the threshold: it drops the calls below, and begins to count anew.
-func (l *callLog) over(threshold time.Duration, base withheld) {
+func (l *callLog) over(threshold time.Duration, base withheld, at time.Time) {
+	if threshold < l.least {
+		l.since = at // what was between the two before is not known
+	}
 	below := func(c probes.Call) bool { return c.Latency < threshold }
 	l.newest = slices.DeleteFunc(l.newest, below)
 	l.slowest = slices.DeleteFunc(l.slowest, below)
@@ -76,7 +80,7 @@ func (l *callLog) over(threshold time.Duration, base withheld) {
 }
 
 func (l *callLog) clone() *callLog {
-	return &callLog{l.least, slices.Clone(l.newest), slices.Clone(l.slowest), l.reported, l.base}
+	return &callLog{l.least, l.since, slices.Clone(l.newest), slices.Clone(l.slowest), l.reported, l.base}
 }
 
 // callsOf is the log of a probe, made if there is none: it then begins to count
@@ -87,7 +91,7 @@ func (h *history) callsOf(id probes.ID, s *probes.Snapshot) *callLog {
 	}
 	l := h.calls[id]
 	if l == nil {
-		l = &callLog{base: withheldBy(s)}
+		l = &callLog{since: s.At, base: withheldBy(s)}
 		h.calls[id] = l
 	}
 	return l

@@ -31,7 +31,7 @@ func (m *model) clear() {
 				continue
 			}
 			if l.least != old.least {
-				old.over(l.least, l.base)
+				old.over(l.least, l.base, l.since)
 			}
 			dropped := l.reported - uint64(len(l.newest))
 			for _, c := range l.newest {

@@ -294,7 +294,7 @@ func (h *helper) drawLines(m *model, c *chart.Canvas, lines []helpLine) {
 			continue
 		}
 		c.Text(0, y, l.left, l.leftStyle)
-		c.Text(15, y, l.right, th.Text)
+		c.Text(15, y, chart.Cut(l.right, c.W-15, th.Ellipsis), th.Text)
 		if l.entry >= 0 && l.entry == h.at {
 			c.Sub(0, y, c.W, 1).Map(selected(th))
 		}

@@ -79,7 +79,7 @@ func (m *model) keys() []binding {
 	}
 	if m.hasScenes() {
 		at := len(table) - len(leaveKeys())
-		table = slices.Insert(table, at, binding{[]string{"S"}, "S", "the demo's next scene", groupTime, "scene", 1, (*model).nextScene, nil})
+		table = slices.Insert(table, at, binding{[]string{"S"}, "S", "the demo's next scene", groupTime, "scene", 6, (*model).nextScene, nil})
 	}
 	return table
 }

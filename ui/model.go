@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -102,7 +103,8 @@ func newModel(ctx context.Context, src Source, t Target, opts Options) *model {
 	m.layOut(m.w)
 	m.take(src.Snapshot())
 	if opts.Banner != "" {
-		m.setBanner(false, opts.Banner)
+		less, _, _ := strings.Cut(opts.Banner, ":")
+		m.show(banner{text: opts.Banner, less: []string{less}})
 	}
 	if opts.Find {
 		m.dialog = newFinder(m)

@@ -146,7 +146,9 @@ func (m *model) drawNoCalls(c *chart.Canvas, r *row) {
 	default:
 		x := c.Text(3, 0, "No call took ", th.Text)
 		x = c.Text(x, 0, format.RoundLatency(float64(t.over)), th.Bright)
-		c.Text(x, 0, " or longer so far.", th.Text)
+		if l := m.history().calls[r.shown.ID]; l != nil {
+			c.Text(x, 0, " or longer since "+l.since.Format("15:04:05")+".", th.Text)
+		}
 		if r.num.calls > 0 {
 			c.Text(3, 1, "The p99 of all calls is "+format.Latency(r.num.p99)+", the longest took "+m.largest(&r.num)+".", th.Muted)
 		}

@@ -38,7 +38,7 @@ func TestThresholdIsChosenOnceSomebodyLooks(t *testing.T) {
 	if !slices.Equal(s.src.told, []report{want}) {
 		t.Fatalf("told %v, want %v", s.src.told, want)
 	}
-	if got := s.text(); !strings.Contains(got, "over 50µs, near the p99  + - threshold") || !strings.Contains(got, "No call took 50µs or longer so far.") {
+	if got := s.text(); !strings.Contains(got, "over 50µs, near the p99  + - threshold") || !strings.Contains(got, "No call took 50µs or longer since ") {
 		t.Errorf("the screen does not tell the threshold:\n%s", got)
 	}
 	s.press("1")

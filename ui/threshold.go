@@ -85,7 +85,7 @@ func (t *threshold) needs(r *row) bool { return !t.chosen || t.of != r.stat.ID &
 // report tells the collector the threshold of a row, one at a time.
 func (m *model) report(r *row) tea.Cmd {
 	t := &r.slow
-	m.past.callsOf(t.of, m.snap).over(t.over, withheldBy(m.snap))
+	m.past.callsOf(t.of, m.snap).over(t.over, withheldBy(m.snap), m.snap.At)
 	if t.asking {
 		return nil
 	}

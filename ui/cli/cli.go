@@ -119,7 +119,7 @@ func Command() *cobra.Command { return newRoot(Streams{}, new(bool)) }
 func newRoot(s Streams, verbose *bool) *cobra.Command {
 	var f screenFlags
 	root := &cobra.Command{
-		Use:   "uprobetop [TARGET] [FUNCTION…]",
+		Use:   "uprobetop [flags] [TARGET] [FUNCTION…]",
 		Short: "top for user-space functions",
 		Long: `uprobetop counts and times the functions of running programs, live.
 

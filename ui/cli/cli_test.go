@@ -379,3 +379,15 @@ func TestStatClosedPipe(t *testing.T) {
 		t.Errorf("%v: %s", err, errs.String())
 	}
 }
+
+// The final object is one, also where the duration ends at a tick.
+func TestOneFinal(t *testing.T) {
+	requireBPF(t)
+	calls := target(t, "calls")
+	for _, output := range [][]string{{"-o", "json"}, {"-I", "250ms"}} {
+		r := run(t, append([]string{"stat", "-d", "500ms", calls, "work"}, output...)...)
+		if n := strings.Count(r.out, `"final":true`) + strings.Count(r.out, "total after"); r.status != 0 || n != 1 {
+			t.Errorf("%s: %d totals: %s%s", output, n, r.out, r.errors)
+		}
+	}
+}

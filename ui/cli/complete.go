@@ -65,6 +65,9 @@ func completeArgs(cmd *cobra.Command, args []string, text string) ([]cobra.Compl
 	case len(args) == 0 && !namesSomebody(cmd) && !namesFile(text):
 		return completeProgram(text), cobra.ShellCompDirectiveDefault
 	}
+	if len(args) == 0 && isPath(text) && !namesFile(text) {
+		return nil, cobra.ShellCompDirectiveDefault // a TARGET may be a path, whoever is named
+	}
 	target, err := completionTarget(cmd, args, text)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

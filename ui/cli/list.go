@@ -25,7 +25,7 @@ type listFlags struct {
 func newList(s Streams) *cobra.Command {
 	var f listFlags
 	cmd := &cobra.Command{
-		Use:   "list TARGET [PATTERN]",
+		Use:   "list [flags] [TARGET] [PATTERN]",
 		Short: "what can be probed, and what cannot and why",
 		Long: `list prints the functions of a file, or with -p of the files of a process. It needs
 no rights beyond reading them.

@@ -34,7 +34,7 @@ type statFlags struct {
 func newStat(s Streams) *cobra.Command {
 	var f statFlags
 	cmd := &cobra.Command{
-		Use:   "stat TARGET FUNCTION… [-- COMMAND…]",
+		Use:   "stat [flags] [TARGET] FUNCTION… [-- COMMAND…]",
 		Short: "count, then print",
 		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
 totals: after -d, when the command or the process ends, or at Ctrl-C.
@@ -285,7 +285,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 		if printed == nil {
 			printed = f.printCalls(s.Out, snap)
 		}
-		if f.interval != 0 && printed == nil {
+		if f.interval != 0 && printed == nil && !snap.Final { // that one comes when all has ended
 			printed = f.print(s.Out, snap)
 		}
 		if snap.Gone || printed != nil {
@@ -300,7 +300,6 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
 		err = errors.Join(f.printCalls(s.Out, snap), f.print(s.Out, snap))
-		hintAtChildren(s, snap)
 	}
 	if held != nil {
 		return errors.Join(err, endCommand(s, col, held, cut))
@@ -309,23 +308,6 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 		err = &exit{code: exitCut}
 	}
 	return err
-}
-
-// hintAtChildren says why nothing was counted where the work is done by children of
-// the processes that were named, as servers do it that fork.
-func hintAtChildren(s Streams, snap *probes.Snapshot) {
-	for i := range snap.Probes {
-		if snap.Probes[i].Hits > 0 {
-			return
-		}
-	}
-	if n := probes.Children(snap.Filter.PIDs); n > 0 && !snap.Filter.Follow {
-		are := "children are"
-		if n == 1 {
-			are = "child is"
-		}
-		fmt.Fprintf(s.Err, "uprobetop: its %s %s not counted: --unit or --cgroup counts all, or the file without -p\n", format.Count(uint64(n)), are)
-	}
 }
 
 // patience is how long a command has to end, by itself after Ctrl-C, and then

@@ -108,10 +108,11 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 			if t.Waiting >= 0 {
 				thread += ", waiting for one " + format.Latency(float64(t.Waiting))
 			}
-			thread += fmt.Sprintf(", switches %d, faults %d", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults)
+			thread += fmt.Sprintf(", switches %d, faults %d, args %#x %#x %#x", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults,
+				c.Args[0], c.Args[1], c.Args[2])
 		}
-		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %d, CPU %d: %s\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
-			st.Function.Demangled(), symbols.Printable(c.Comm), c.TID, c.CPU, thread)
+		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %d, CPU %d: %s, result %#x\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
+			st.Function.Demangled(), symbols.Printable(c.Comm), c.TID, c.CPU, thread, c.Return)
 		if err != nil {
 			return err
 		}
@@ -151,6 +152,14 @@ func (r *remarks) sentences() (all []string) {
 	return all
 }
 
+// uncalled is why there can be no hit.
+func uncalled(s *probes.Snapshot) string {
+	if len(s.Filter.PIDs) > 0 && !s.Filter.Follow {
+		return "not called, inlined into the callers, or called by children of the process, which -p leaves out and --cgroup does not"
+	}
+	return "not called, or inlined into the callers"
+}
+
 // verdict says whether the numbers add up, and what they leave out: one sentence
 // a line.
 func verdict(s *probes.Snapshot) string {
@@ -170,7 +179,7 @@ func verdict(s *probes.Snapshot) string {
 			continue
 		}
 		if p.Hits == 0 {
-			all.add("no call reached %[2]s: not called, or inlined into the callers", 1, name)
+			all.add("no call reached %[2]s: "+uncalled(s), 1, name)
 		}
 		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
 		if p.File.Go {
