@@ -182,6 +182,9 @@ func TestKernelOneEnded(t *testing.T) {
 	}
 	goOn()
 	for _, filter := range []Filter{{PIDs: []int{gone.Process.Pid}}, {TIDs: []int{gone.Process.Pid}}} {
+		if HostWide(filter, "") {
+			continue // a kernel that cannot be told whom does not know that nobody is left
+		}
 		c, err := New(Config{Filter: filter})
 		if err == nil {
 			err = c.Place(t.Context(), request(t, f, Entry, "step"))
