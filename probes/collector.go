@@ -54,9 +54,9 @@ type Tap interface {
 	// Begin comes once, before all else, with the snapshot before the first tick,
 	// the numbers of the CPUs that are online and of those that are possible.
 	Begin(s *Snapshot, online []int, possible int)
-	// Sample is a record as it came from a ring buffer: stream 0 is that of the
-	// counters. raw is overwritten after the call.
-	Sample(stream byte, raw []byte)
+	// Sample is a record as it came from a ring buffer. raw is overwritten after the
+	// call.
+	Sample(raw []byte)
 	// Tick is the snapshot that the samples since the last one led to.
 	Tick(s *Snapshot)
 }
@@ -98,7 +98,8 @@ type Collector struct {
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
 	leaving sync.WaitGroup // and those at the end
-	away    chan struct{}  // gets one when the first of the latter is closed
+	away    chan struct{}  // closed with the first of the latter
+	first   sync.Once
 }
 
 // Snapshot is the newest one; never nil.
@@ -236,7 +237,7 @@ func (c *Collector) drainRing(ring *ringbuf.Reader) (done bool, err error) {
 			return done, fmt.Errorf("the ring buffer cannot be read: %w", err)
 		}
 		if c.config.Tap != nil {
-			c.config.Tap.Sample(0, raw.RawSample)
+			c.config.Tap.Sample(raw.RawSample)
 		}
 		tick, err := c.decoder.read(raw.RawSample)
 		if err != nil {
@@ -306,7 +307,6 @@ func (c *Collector) Finish() (*Snapshot, error) {
 		// program that was running (synchronize_rcu), and those that start since do
 		// nothing.
 		<-c.away
-		c.away <- struct{}{} // for whoever asks again
 	}
 	return c.Collect()
 }

@@ -74,6 +74,9 @@ func TestManyPerfEvents(t *testing.T) {
 	if s.Leaving.Of != n || s.Leaving.Done == 0 || s.Placing != (Progress{}) {
 		t.Errorf("the first are away, the others on their way: %+v, %+v", s.Placing, s.Leaving)
 	}
+	if again := finish(t, c); again.Probes[6].Returned != s.Probes[6].Returned {
+		t.Error("the final numbers change")
+	}
 	for i := range s.Probes {
 		equal(t, s.Probes[i].Function.Name, s.Probes[i].Returned, uint64(i%7))
 		checkBooks(t, &s.Probes[i])

@@ -177,7 +177,7 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 		p.note = GoNote
 	}
 	if r.Kind == Return {
-		c.timedAt[siteOf(p)] = p
+		c.timedAt[siteOf(p.File, p.Function)] = p
 	}
 	c.list(p)
 	return p, nil
@@ -194,12 +194,12 @@ type site struct {
 	offset   symbols.Offset
 }
 
-func siteOf(p *probe) site { return site{p.File.Dev, p.File.Ino, p.Function.Offset} }
+func siteOf(f *symbols.File, fn *symbols.Function) site { return site{f.Dev, f.Ino, fn.Offset} }
 
 // timedBefore tells whether a probe already leaves frames for this function: the frames
 // of two would be mistaken for each other.
 func (c *Collector) timedBefore(p *probe) bool {
-	old := c.timedAt[siteOf(p)]
+	old := c.timedAt[siteOf(p.File, p.Function)]
 	return old != nil && (old.state == Attached || old.state == Placing)
 }
 
@@ -390,10 +390,7 @@ func (c *Collector) halt(p *probe) {
 		<-c.closers
 		c.progress(&c.toLeave, 0, len(l.probes))
 		if final {
-			select {
-			case c.away <- struct{}{}:
-			default:
-			}
+			c.first.Do(func() { close(c.away) })
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()

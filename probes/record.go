@@ -78,7 +78,7 @@ func (r *Recorder) Begin(s *Snapshot, online []int, possible int) {
 	})
 }
 
-func (r *Recorder) Sample(stream byte, raw []byte) { r.w.Sample(stream, raw) }
+func (r *Recorder) Sample(raw []byte) { r.w.Sample(recording.Records, raw) }
 
 func (r *Recorder) Tick(s *Snapshot) {
 	for i := range s.Probes {

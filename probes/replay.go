@@ -183,7 +183,7 @@ func (r *Replay) Next() (*Snapshot, error) {
 // feed gives the decoder a record. Those of probes that are in no snapshot are
 // left out, and those of streams that are not known.
 func (r *Replay) feed(s *recording.Sample) error {
-	if s.Stream != 0 {
+	if s.Stream != recording.Records {
 		return nil
 	}
 	// Every record begins with its kind, its CPU or group, and its probe's cookie.

@@ -178,14 +178,14 @@ func TestReplayIsComplete(t *testing.T) {
 	cell.Value[bpf.HeldBack], cell.Value[bpf.CallsLost] = 9, 8
 	tick := bpf.Record{Kind: bpf.RecordTick, At: 1000}
 	tick.Value[0], tick.Value[1] = want.Lost.Cells, want.Unfollowed
-	rec.Sample(0, raw(cell))
-	rec.Sample(0, raw(tick))
+	rec.Sample(raw(cell))
+	rec.Sample(raw(tick))
 	call := bpf.Call{Kind: bpf.RecordCall, Cookie: probe.cookie, At: 998, Start: 997, Tid: 15, Result: 16}
 	sample, err := binary.Append(nil, binary.NativeEndian, &call)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec.Sample(0, sample)
+	rec.Sample(sample)
 	rec.Tick(want)
 	if err := rec.Close(); err != nil {
 		t.Fatal(err)
@@ -216,10 +216,10 @@ func invent(t testing.TB, ticks int) []byte {
 		cell := bpf.Record{Kind: bpf.RecordCell, Index: 1, Cookie: first.cookie}
 		cell.Value[bpf.Hits], cell.Value[bpf.Pushed] = uint64(i+1), uint64(i+1)
 		for _, r := range []bpf.Record{cell, {Kind: bpf.RecordTick, At: uint64(i)}} {
-			rec.Sample(0, raw(r))
+			rec.Sample(raw(r))
 			_, _ = d.apply(&r)
 		}
-		rec.Sample(1, []byte("of a stream that is not known"))
+		rec.w.Sample(1, []byte("of a stream that is not known"))
 		s := &Snapshot{
 			Seq: uint64(i + 1), At: start.Add(time.Duration(i+1) * Tick), Elapsed: time.Duration(i+1) * Tick, Interval: Tick,
 			Probes: []Stats{{Probe: first, State: Attached}},

@@ -54,7 +54,7 @@ func (r *Resolved) skip(n int, reason string, names ...string) {
 // A name that no file has, or a pattern of which nothing is left, is an error, with
 // the names nearest to it: nothing is half done.
 func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
-	r := resolver{target: t, seen: map[spot]int{}}
+	r := resolver{target: t, seen: map[site]int{}}
 	for _, s := range specs {
 		if latency {
 			s.Kind = Return
@@ -71,16 +71,10 @@ func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 	return &r.Resolved, nil
 }
 
-// spot is what two functions have in common that are one.
-type spot struct {
-	file   *symbols.File
-	offset symbols.Offset
-}
-
 type resolver struct {
 	Resolved
 	target *Target
-	seen   map[spot]int // index into Requests
+	seen   map[site]int // index into Requests
 }
 
 func (r *resolver) spec(files []*symbols.File, s Spec) error {
@@ -102,7 +96,7 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 
 // add asks for a function once, with the kind that says more.
 func (r *resolver) add(q Request) {
-	at := spot{q.File, q.Function.Offset}
+	at := siteOf(q.File, q.Function)
 	if i, again := r.seen[at]; again {
 		r.Requests[i].Kind = max(r.Requests[i].Kind, q.Kind)
 		return

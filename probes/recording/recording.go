@@ -104,9 +104,12 @@ type Probe struct {
 
 // Sample is what a BPF program wrote into a ring buffer.
 type Sample struct {
-	Stream byte // which ring buffer
+	Stream byte // what it is: Records, or what a later version adds
 	Raw    []byte
 }
+
+// Records is the stream of the ring buffers' records, each of which tells its kind.
+const Records = 0
 
 // Tick is the end of what belongs to one snapshot.
 type Tick struct {
