@@ -94,6 +94,11 @@ func TestBadInput(t *testing.T) {
 		return path
 	}
 	self := strconv.Itoa(os.Getpid())
+	dynamic := exec.Command("sleep", "600") // the test itself has one file without cgo
+	if err := dynamic.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dynamic.Process.Kill(); _ = dynamic.Wait() })
 	elf, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +151,7 @@ func TestBadInput(t *testing.T) {
 		{"a pattern near to a name", 3, "nearest name is work", []string{"stat", calls, "wrok*"}},
 		{"behind a function's end", 3, "behind the end", []string{"stat", calls, "work+0x100000"}},
 		{"an address outside the code", 3, "outside the code", []string{"stat", calls, "0xfffffff0"}},
-		{"an address of several files", 3, "name one", []string{"stat", "-p", self, "0x1000"}},
+		{"an address of several files", 3, "name one", []string{"stat", "-p", strconv.Itoa(dynamic.Process.Pid), "0x1000"}},
 		{"an offset of no function", 3, "no function wrok", []string{"stat", calls, "wrok+0x10"}},
 		{"no such process", 1, "does not exist", []string{"stat", "-p", "4194300", "malloc"}},
 		{"a negative process", 2, "above 0", []string{"stat", "-p", "-3", "malloc"}},
