@@ -16,7 +16,7 @@ import (
 
 // point is a place for a breakpoint and the cookie that its program gets.
 type point struct {
-	offset symbols.Offset
+	symbols.Point
 	cookie uint64
 }
 
@@ -44,7 +44,7 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	}
 	o := link.UprobeMultiOptions{}
 	for _, p := range points {
-		o.Addresses = append(o.Addresses, uint64(p.offset))
+		o.Addresses = append(o.Addresses, uint64(p.Offset))
 		o.Cookies = append(o.Cookies, p.cookie)
 	}
 	place := x.UprobeMulti
@@ -117,7 +117,7 @@ func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point
 	}
 	var all links
 	for _, p := range points {
-		l, err := place("", prog, &link.UprobeOptions{Address: uint64(p.offset), Cookie: p.cookie})
+		l, err := place("", prog, &link.UprobeOptions{Address: uint64(p.Offset), Cookie: p.cookie})
 		if err != nil {
 			return nil, errors.Join(attachError(err), all.Close())
 		}
@@ -154,9 +154,9 @@ func mapPoints(f *symbols.File, points []point) (unmap func(), err error) {
 		return nil, openAgainError(f, err)
 	}
 	defer file.Close()
-	first, last := points[0].offset, points[0].offset
+	first, last := points[0].Offset, points[0].Offset
 	for _, p := range points {
-		first, last = min(first, p.offset), max(last, p.offset)
+		first, last = min(first, p.Offset), max(last, p.Offset)
 	}
 	page := symbols.Offset(os.Getpagesize())
 	first -= first % page

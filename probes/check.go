@@ -78,12 +78,8 @@ var twice = map[string]bool{
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
-	if r.Function.Indirect {
-		return Finding{
-			Verdict: Refuses,
-			Reason:  "IFUNC: its address is of the code that chooses among variants when the program starts",
-			Way:     "probe the variant by its own name",
-		}
+	if f := checkPlace(r.Function.Place); f.Verdict != Fine {
+		return f
 	}
 	code, err := r.File.Code(r.Function, maxInstruction)
 	if err != nil || len(code) == 0 {
@@ -100,6 +96,25 @@ func Check(r Request, h Hazards) Finding {
 	}
 	if r.Kind == Return {
 		return checkReturn(r, h)
+	}
+	return Finding{}
+}
+
+// checkPlace finds what there is no breakpoint for.
+func checkPlace(p symbols.Place) Finding {
+	switch p {
+	case symbols.Resolver:
+		return Finding{
+			Verdict: Refuses,
+			Reason:  "IFUNC: its address is of the code that chooses among variants when the program starts",
+			Way:     "probe the variant by its own name",
+		}
+	case symbols.NoCode:
+		return Finding{Verdict: Refuses, Reason: "its address is outside the code of the file"}
+	case symbols.Imported:
+		return Finding{Verdict: Refuses, Reason: "imported: its code is in a library", Way: "probe it there"}
+	case symbols.InVDSO:
+		return Finding{Verdict: Refuses, Reason: "IFUNC: the code in use is the kernel's own (vDSO), which is in no file", Way: "probe a function that calls it"}
 	}
 	return Finding{}
 }

@@ -208,7 +208,7 @@ func TestBadPointAmongGood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &probe{Probe: Probe{ID: c.nextID, File: f, Function: bad}, hist: -1}
+	p := &probe{Probe: Probe{ID: c.nextID, File: f, Function: bad, Points: f.Points(bad)}, hist: -1}
 	if err := c.reserve(p); err != nil {
 		t.Fatal(err)
 	}

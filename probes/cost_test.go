@@ -54,7 +54,7 @@ func tierOf(method Method) attacher {
 func floorOf(method Method, kind Kind, f *symbols.File) contender {
 	return contender{"floor", func(t testing.TB) ([]*ebpf.Program, func()) {
 		p := emptyProgram(t, method)
-		at := []point{{offset: f.Lookup("work5")[0].Offset}}
+		at := []point{{Point: symbols.Point{Offset: f.Lookup("work5")[0].Offset}}}
 		var all links
 		for _, ret := range []bool{false, true}[:1+int(kind)] {
 			l, err := tierOf(method).attach(p, ret, f, at)

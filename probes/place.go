@@ -159,7 +159,7 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	finding := c.Check(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := &probe{Probe: Probe{ID: c.nextID, Kind: r.Kind, File: r.File, Function: r.Function}, slot: -1, hist: -1, slow: c.config.slow()}
+	p := &probe{Probe: Probe{ID: c.nextID, Kind: r.Kind, File: r.File, Function: r.Function, Points: r.File.Points(r.Function)}, slot: -1, hist: -1, slow: c.config.slow()}
 	if finding.Verdict == Refuses || finding.Verdict == Asks && !r.Accepted {
 		p.state, p.note = Refused, finding.String()
 		c.list(p)
@@ -293,10 +293,12 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 func (c *Collector) attach(f *symbols.File, ps []*probe) (*placement, error) {
 	var all, timed []point
 	for _, p := range ps {
-		pt := point{offset: p.Function.Offset, cookie: p.cookie}
-		all = append(all, pt)
-		if p.Kind == Return {
-			timed = append(timed, pt)
+		for _, at := range p.Points {
+			pt := point{Point: at, cookie: p.cookie}
+			all = append(all, pt)
+			if p.Kind == Return {
+				timed = append(timed, pt)
+			}
 		}
 	}
 	l := &placement{probes: ps, inUse: len(ps)}

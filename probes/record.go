@@ -104,7 +104,7 @@ func (r *Recorder) Tick(s *Snapshot) {
 // probe writes a probe if something of it is new.
 func (r *Recorder) probe(s *Stats) {
 	p := recording.Probe{
-		ID: uint64(s.ID), Cookie: s.cookie, Kind: uint8(s.Kind), Function: r.function(s.Function, s.File),
+		ID: uint64(s.ID), Cookie: s.cookie, Kind: uint8(s.Kind), Function: r.function(s.Probe),
 		State: uint8(s.State), Note: s.Note, Placed: s.Placed, Stood: s.Latency != nil || s.Placed != 0,
 	}
 	if was, known := r.probes[s.ID]; known && was == p {
@@ -114,7 +114,8 @@ func (r *Recorder) probe(s *Stats) {
 	r.w.Probe(&p)
 }
 
-func (r *Recorder) function(fn *symbols.Function, f *symbols.File) int {
+func (r *Recorder) function(p *Probe) int {
+	fn, f := p.Function, p.File
 	if n, known := r.functions[fn]; known {
 		return n
 	}
@@ -131,8 +132,12 @@ func (r *Recorder) function(fn *symbols.Function, f *symbols.File) int {
 	for _, a := range fn.Aliases {
 		names = append(names, recording.Name(a))
 	}
+	points := make([]uint64, len(p.Points))
+	for i, at := range p.Points {
+		points[i] = uint64(at.Offset)
+	}
 	r.w.Function(&recording.Function{
-		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Indirect: fn.Indirect,
+		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place), Points: points,
 	})
 	n := len(r.functions)
 	r.functions[fn] = n

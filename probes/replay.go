@@ -227,13 +227,13 @@ func (r *Replay) change(f *recording.Probe) {
 	}
 	at := r.table.functions[f.Function]
 	p := &played{
-		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, cookie: f.Cookie},
+		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, Points: at.points, cookie: f.Cookie},
 		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed,
 	}
 	r.nextID = max(r.nextID, id+1)
 	if known {
 		// Snapshots compare probes by their address.
-		if old := r.probes[i]; old.Probe == p.Probe {
+		if old := r.probes[i]; old.Kind == p.Kind && old.Function == p.Function && old.cookie == p.cookie {
 			old.state, old.note, old.stood, old.placed = p.state, p.note, p.stood, p.placed
 			return
 		}

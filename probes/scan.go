@@ -37,6 +37,7 @@ type table struct {
 type recorded struct {
 	file     *symbols.File
 	function *symbols.Function
+	points   []symbols.Point
 }
 
 // scan reads all of a recording and looks at everything but the samples.
@@ -146,15 +147,23 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 		f.Functions = make([]symbols.Function, len(numbers))
 		for at, n := range numbers {
 			f.Functions[at] = function(functions[n])
-			t.functions[n] = recorded{f, &f.Functions[at]}
+			t.functions[n] = recorded{f, &f.Functions[at], points(functions[n])}
 		}
 	}
+}
+
+func points(rf *recording.Function) []symbols.Point {
+	ps := make([]symbols.Point, len(rf.Points))
+	for i, at := range rf.Points {
+		ps[i].Offset = symbols.Offset(at)
+	}
+	return ps
 }
 
 func function(rf *recording.Function) symbols.Function {
 	f := symbols.Function{
 		Symbol: symbols.Symbol(rf.Names[0]),
-		Addr:   symbols.Addr(rf.Addr), Offset: symbols.Offset(rf.Offset), Size: rf.Size, Indirect: rf.Indirect,
+		Addr:   symbols.Addr(rf.Addr), Offset: symbols.Offset(rf.Offset), Size: rf.Size, Place: symbols.Place(rf.Place),
 	}
 	for _, n := range rf.Names[1:] {
 		f.Aliases = append(f.Aliases, symbols.Symbol(n))

@@ -46,6 +46,7 @@ type Probe struct {
 	Kind     Kind
 	File     *symbols.File
 	Function *symbols.Function
+	Points   []symbols.Point
 
 	cookie uint64 // what records call it; 0: it was never to be placed
 }

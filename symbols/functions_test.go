@@ -53,14 +53,14 @@ func TestFunctions(t *testing.T) {
 			if got := aliasesOf(work); !slices.Equal(got, []string{"work_alias", "_work_inner"}) {
 				t.Errorf("aliases of work: %q", got)
 			}
-			if one(t, f, "work_alias") != work || work.Size == 0 || work.Indirect {
+			if one(t, f, "work_alias") != work || work.Size == 0 || work.Place != InFile {
 				t.Errorf("work is %+v", work)
 			}
 			one(t, f, "weak_one")
 			one(t, f, "only_here")
 
 			chosen := one(t, f, "chosen")
-			if !chosen.Indirect || chosen.Name != "chosen" || !slices.Equal(aliasesOf(chosen), []string{"pick"}) {
+			if chosen.Place != Resolver || chosen.Name != "chosen" || !slices.Equal(aliasesOf(chosen), []string{"pick"}) {
 				t.Errorf("the IFUNC is %+v", chosen)
 			}
 			for name, want := range map[string]uint64{"bare": 0x1122334455667788, "sizeless": 0x99aabbccddeeff00} {
@@ -74,7 +74,7 @@ func TestFunctions(t *testing.T) {
 				}
 			}
 			for _, no := range []string{"number", "in_data", "posing", "local_label", "_etext", "etext", "__executable_start", "__libc_start_main", "_end", "nothing"} {
-				if fns := f.Lookup(no); len(fns) > 0 && !(no == "__libc_start_main" && strings.HasPrefix(name, "static")) {
+				if fns := f.Lookup(no); len(fns) > 0 && fns[0].Place < NoCode && !(no == "__libc_start_main" && strings.HasPrefix(name, "static")) {
 					t.Errorf("%s is no function of this file, and found as %+v", no, fns[0])
 				}
 			}
@@ -96,7 +96,7 @@ func aliasesOf(f *Function) []string {
 
 func checkOrder(t *testing.T, f *File) {
 	t.Helper()
-	for i := 1; i < len(f.Functions); i++ {
+	for i := 1; i < len(f.code()); i++ {
 		if f.Functions[i-1].Addr >= f.Functions[i].Addr {
 			t.Fatalf("function %d is not behind the one before: %+v", i, f.Functions[i])
 		}
@@ -210,7 +210,7 @@ func TestAgainstNM(t *testing.T) {
 	}
 	defer raw.Close()
 	have := make(map[string]bool)
-	for i := range f.Functions {
+	for i := range f.code() {
 		fn := &f.Functions[i]
 		for _, s := range append([]Symbol{fn.Symbol}, fn.Aliases...) {
 			key := s.Name + " " + strconv.FormatUint(uint64(fn.Addr), 16)
@@ -251,7 +251,7 @@ func TestLibc(t *testing.T) {
 	if f.Unwinds || f.Go || f.BuildID == "" {
 		t.Errorf("unwinds %v, Go %v, build id %q", f.Unwinds, f.Go, f.BuildID)
 	}
-	if m := one(t, f, "memcpy@@GLIBC_2.14"); runtime.GOARCH == "amd64" && !m.Indirect {
+	if m := one(t, f, "memcpy@@GLIBC_2.14"); runtime.GOARCH == "amd64" && m.Place != Resolver {
 		t.Errorf("memcpy is %+v", m)
 	}
 	conds := f.Lookup("pthread_cond_wait")

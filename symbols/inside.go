@@ -18,9 +18,10 @@ const maxWalk = 16 << 20
 // sentence.
 func (f *File) At(addr Addr) (*Function, error) {
 	const nested = 64 // functions looked at, for one that reaches over others
-	after := sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Addr > addr })
+	code := f.code()
+	after := sort.Search(len(code), func(i int) bool { return code[i].Addr > addr })
 	for i := after - 1; i >= max(0, after-nested); i-- {
-		fn := &f.Functions[i]
+		fn := &code[i]
 		if into := uint64(addr - fn.Addr); into < f.extent(i) {
 			return f.Inside(fn, into)
 		}
@@ -38,12 +39,13 @@ func (f *File) At(addr Addr) (*Function, error) {
 // extent is how many bytes the i-th function has, or could have where the table
 // does not say.
 func (f *File) extent(i int) uint64 {
-	fn := &f.Functions[i]
+	code := f.code()
+	fn := &code[i]
 	switch {
 	case fn.Size > 0:
 		return fn.Size
-	case i+1 < len(f.Functions):
-		return uint64(f.Functions[i+1].Addr - fn.Addr)
+	case i+1 < len(code):
+		return uint64(code[i+1].Addr - fn.Addr)
 	}
 	return f.size - uint64(fn.Offset)
 }
@@ -56,16 +58,17 @@ func (f *File) Inside(fn *Function, n uint64) (*Function, error) {
 	if n == 0 {
 		return fn, nil
 	}
-	i := sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Addr >= fn.Addr })
-	if i == len(f.Functions) || f.Functions[i].Addr != fn.Addr {
+	code := f.code()
+	i := sort.Search(len(code), func(i int) bool { return code[i].Addr >= fn.Addr })
+	if fn.Place >= NoCode || i == len(code) || code[i].Addr != fn.Addr {
 		return nil, fmt.Errorf("%s is no function of %s", fn.Demangled(), Printable(f.Path))
 	}
 	if size := f.extent(i); n >= size {
 		return nil, fmt.Errorf("%s+%#x is behind the end of the function, which has %d bytes", fn.Demangled(), n, size)
 	}
-	for i++; i < len(f.Functions) && f.Functions[i].Addr <= fn.Addr+Addr(n); i++ {
-		if f.Functions[i].Addr == fn.Addr+Addr(n) {
-			return &f.Functions[i], nil
+	for i++; i < len(code) && code[i].Addr <= fn.Addr+Addr(n); i++ {
+		if code[i].Addr == fn.Addr+Addr(n) {
+			return &code[i], nil
 		}
 	}
 	if err := f.begins(fn, n); err != nil {
@@ -73,7 +76,7 @@ func (f *File) Inside(fn *Function, n uint64) (*Function, error) {
 	}
 	return &Function{
 		Symbol: Symbol{Name: fmt.Sprintf("%s+%#x", fn.Demangled(), n)},
-		Addr:   fn.Addr + Addr(n), Offset: fn.Offset + Offset(n), Indirect: fn.Indirect, Into: n,
+		Addr:   fn.Addr + Addr(n), Offset: fn.Offset + Offset(n), Place: fn.Place, Into: n,
 	}, nil
 }
 

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"sort"
 	"strings"
+	"unsafe"
 )
 
 // Listed is a function as a list shows it.
@@ -77,16 +77,21 @@ func (f *File) chosen(pattern string) (numbers []int) {
 		}
 	}
 	for _, fn := range fns {
-		// They are in order of address, several at one only in a damaged file.
-		i := sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Addr >= fn.Addr })
-		for i < len(f.Functions) && &f.Functions[i] != fn {
-			i++
-		}
-		if i < len(f.Functions) {
+		if i := f.index(fn); i >= 0 {
 			numbers = append(numbers, i)
 		}
 	}
 	return numbers
+}
+
+// index is the place of a function in f.Functions, or -1 if it is not of this file.
+func (f *File) index(fn *Function) int {
+	at, size := uintptr(unsafe.Pointer(fn)), unsafe.Sizeof(*fn)
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(f.Functions)))
+	if i := int((at - first) / size); at >= first && i < len(f.Functions) {
+		return i
+	}
+	return -1
 }
 
 // ranked is a function on its way into a list.

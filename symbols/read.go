@@ -42,7 +42,7 @@ func (f *File) read() error {
 	if f.Library, err = im.library(typ); err != nil {
 		return err
 	}
-	f.Functions = im.functions(sc.symbols)
+	f.Functions = append(im.functions(sc.symbols), withoutCode(sc.others)...)
 	return nil
 }
 
@@ -196,8 +196,31 @@ func (im *image) function(same []symbol) Function {
 	f.Offset = Offset(off)
 	for i := range same {
 		f.Size = max(f.Size, same[i].size)
-		f.Indirect = f.Indirect || same[i].indirect
+		if same[i].indirect {
+			f.Place = Resolver
+		}
 	}
+	f.setNames(same)
+	return f
+}
+
+// withoutCode makes a Function of each name that has no code here.
+func withoutCode(all []symbol) []Function {
+	slices.SortFunc(all, func(a, b symbol) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.place, b.place), cmp.Compare(a.addr, b.addr))
+	})
+	all = slices.CompactFunc(all, func(a, b symbol) bool {
+		return a.Name == b.Name && a.place == b.place && a.addr == b.addr
+	})
+	fs := make([]Function, len(all))
+	for i, s := range all {
+		fs[i] = Function{Symbol: s.Symbol, Addr: Addr(s.addr), Size: s.size, Place: s.place}
+	}
+	return fs
+}
+
+// setNames gives a function the names of the symbols of its address.
+func (f *Function) setNames(same []symbol) {
 	// The two tables have most names twice, and only one has the versions: of
 	// the same name, one without a version comes last and goes.
 	slices.SortFunc(same, func(a, b symbol) int {
@@ -220,7 +243,6 @@ func (im *image) function(same []symbol) Function {
 		}
 	}
 	f.Symbol = same[0].Symbol
-	return f
 }
 
 // Code is the first up to n bytes of fn as the file has them: fewer at the end

@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -13,7 +15,12 @@ func startSleep(t *testing.T, seconds string) *exec.Cmd {
 		t.Skipf("no sleep: %v", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd
+	// Start returns in the midst of exec: the command line stands a moment later.
+	for {
+		if args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); err != nil || len(args) > 0 {
+			return cmd
+		}
+	}
 }
 
 // A program that is started again is found by its command line, once its process

@@ -11,6 +11,7 @@ import (
 	"debug/elf"
 	"io"
 	"os"
+	"sort"
 )
 
 // Addr is an ELF virtual address: what the symbol table says, before any
@@ -41,15 +42,33 @@ func (s Symbol) String() string {
 // old says that the name means another function when a program is linked today.
 func (s Symbol) old() bool { return s.Version != "" && !s.Default }
 
-// Function is one address in executable code with all of its names.
+// Function is one address in executable code with all of its names, or a name
+// that stands for something else: its Place says which.
 type Function struct {
-	Symbol            // the best name: default versions and public names first
-	Aliases  []Symbol // the other names of the same address, best first
-	Addr     Addr
-	Offset   Offset
-	Size     uint64 // bytes; 0 where the table does not say
-	Indirect bool   // an IFUNC: the address is of its resolver
-	Into     uint64 // bytes: above 0 it is a point that far inside a function; see File.Inside
+	Symbol           // the best name: default versions and public names first
+	Aliases []Symbol // the other names of the same address, best first
+	Addr    Addr
+	Offset  Offset
+	Size    uint64 // bytes; 0 where the table does not say
+	Into    uint64 // bytes: above 0 it is a point that far inside a function; see File.Inside
+	Place   Place
+	Chosen  bool // an IFUNC's implementation in use: the addresses of its public names are of the code that chose it
+}
+
+// Place is where the code of a function is. From NoCode on there is none at Offset.
+type Place uint8
+
+const (
+	InFile   Place = iota // at Offset
+	Resolver              // an IFUNC: at Offset is the code that chooses among variants, which it chose is not known
+	NoCode                // outside what is loaded as executable code
+	Imported              // in another file, of which this one has only the name
+	InVDSO                // an IFUNC for which the kernel's own code was chosen, which is in no file
+)
+
+// Point is where a breakpoint goes.
+type Point struct {
+	Offset Offset
 }
 
 // File is an ELF file: an executable or a shared library. Its exported fields
@@ -67,13 +86,22 @@ type File struct {
 	Library   bool       // it is for other programs to load
 	Stripped  bool       // its functions are those that it exports: the table of all was taken away
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
-	Functions []Function // in order of address
+	Functions []Function // those with code in order of address; then those without, in order of name
 
 	file  *os.File
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
 	names nameCache
 }
+
+// code is the functions that have code in the file, in order of address.
+func (f *File) code() []Function {
+	return f.Functions[:sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Place >= NoCode })]
+}
+
+// Points is where the breakpoints of a function go, at least one. Each of them is
+// hit once a call.
+func (f *File) Points(fn *Function) []Point { return []Point{{fn.Offset}} }
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and
 // Code fails; the functions and their names stay.

@@ -26,6 +26,7 @@ type symbol struct {
 	Symbol
 	addr, size uint64
 	rank       rank
+	place      Place
 	indirect   bool
 	untyped    bool
 }
@@ -61,6 +62,7 @@ func rankOf(s Symbol, global, dynamic bool) rank {
 type scan struct {
 	im       *image
 	symbols  []symbol
+	others   []symbol // those without code here
 	unwinds  bool
 	switches bool
 }
@@ -86,7 +88,7 @@ func (sc *scan) read(t *table) error {
 	return nil
 }
 
-// add keeps the i-th symbol of t if it is a function that is defined here.
+// add keeps the i-th symbol of t if it is a function.
 func (sc *scan) add(t *table, i uint64, b []byte) {
 	var addr, size uint64
 	var info byte
@@ -102,6 +104,9 @@ func (sc *scan) add(t *table, i uint64, b []byte) {
 		if name := t.name(order.Uint32(b)); t.dynamic {
 			sc.unwinds = sc.unwinds || importsUnwinder(name)
 			sc.switches = sc.switches || importsContexts(name)
+			if elf.ST_TYPE(info) == elf.STT_FUNC && name != "" {
+				sc.others = append(sc.others, symbol{Symbol: Symbol{Name: name}, place: Imported})
+			}
 		}
 		return
 	}
@@ -119,11 +124,15 @@ func (sc *scan) add(t *table, i uint64, b []byte) {
 	default:
 		return
 	}
-	if _, ok := sc.im.fileOffset(addr, elf.PF_X); !ok {
-		return
-	}
 	name := t.name(order.Uint32(b))
 	if name == "" {
+		return
+	}
+	if _, ok := sc.im.fileOffset(addr, elf.PF_X); !ok {
+		if typ == elf.STT_FUNC {
+			s := t.versioned(name, i)
+			sc.others = append(sc.others, symbol{Symbol: s, addr: addr, size: size, place: NoCode})
+		}
 		return
 	}
 	sc.unwinds = sc.unwinds || definesThrow(name)

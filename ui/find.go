@@ -10,6 +10,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
+	"uprobetop/probes"
 	"uprobetop/symbols"
 	"uprobetop/ui/chart"
 	"uprobetop/ui/format"
@@ -330,8 +331,9 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 		}
 	}
 	switch {
-	case fn.Indirect:
-		return "IFUNC: the address of its resolver", th.Muted
+	case fn.Place != symbols.InFile:
+		_, why := probes.Able(match.File, fn)
+		return why.Reason, th.Muted
 	case fn.Version != "" && !fn.Default:
 		return "old version " + clean(fn.Version), th.Muted
 	case match.Name != clean(fn.Demangled()):

@@ -86,6 +86,14 @@ type pt struct {
 	Offset string `json:"offset"`
 }
 
+func points(ps []symbols.Point) []pt {
+	all := make([]pt, len(ps))
+	for i, p := range ps {
+		all[i] = pt{hex(p.Offset)}
+	}
+	return all
+}
+
 type cpu struct {
 	CPU  int     `json:"cpu"`
 	Hits uint64  `json:"hits"`
@@ -155,7 +163,7 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 	fn := st.Function
 	p := probe{
 		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.String(), Aliases: aliases(fn),
-		Path: st.File.Path, Address: hex(fn.Addr), Points: []pt{{hex(fn.Offset)}},
+		Path: st.File.Path, Address: hex(fn.Addr), Points: points(st.Points),
 		Kind: st.Kind.String(), State: st.State.String(), Note: st.Note,
 	}
 	if !st.Stood() {

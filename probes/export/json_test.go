@@ -26,13 +26,13 @@ func snapshot() *probes.Snapshot {
 		Filter: probes.Filter{PIDs: []int{4121}, TIDs: []int{4130}, Cgroups: []string{"/sys/fs/cgroup/a", "/sys/fs/cgroup/b"}},
 		Probes: []probes.Stats{
 			{
-				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn}, State: probes.Attached,
+				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
 				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
 				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
 				Latency: h, Load: 0.5,
 			},
 			{
-				Probe: &probes.Probe{ID: 1, File: f, Function: fn}, State: probes.Refused, Note: "because",
+				Probe: &probes.Probe{ID: 1, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Refused, Note: "because",
 				PerCPU: []probes.CPUStats{{CPU: 0}, {CPU: 1}},
 			},
 		},

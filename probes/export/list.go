@@ -36,7 +36,7 @@ func List(w io.Writer, all []probes.Listing) error {
 			limit := all[i].Limits[fn.Function]
 			o := function{
 				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
-				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: []pt{{hex(fn.Offset)}},
+				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: points(file.Points(fn.Function)),
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
 			}
 			if limit.Ability == probes.Times {

@@ -73,12 +73,14 @@ type File struct {
 // Function is one that has, or had, a probe. Its number is how many functions
 // came before it.
 type Function struct {
-	File     int    `json:"file"`  // number
-	Names    []Name `json:"names"` // best first; bytes that are not UTF-8 are replaced
-	Addr     uint64 `json:"addr"`
-	Offset   uint64 `json:"offset"`
-	Size     uint64 `json:"size,omitempty"`
-	Indirect bool   `json:"indirect,omitempty"`
+	File   int    `json:"file"`  // number
+	Names  []Name `json:"names"` // best first; bytes that are not UTF-8 are replaced
+	Addr   uint64 `json:"addr"`
+	Offset uint64 `json:"offset"`
+	Size   uint64 `json:"size,omitempty"`
+	Place  uint8  `json:"place,omitempty"`
+
+	Points []uint64 `json:"points"` // offsets in the file
 }
 
 // Name is a name as it stands in a symbol table.
