@@ -73,6 +73,23 @@ var ProcessFilter = sync.OnceValue(func() bool {
 	return errno == unix.EINVAL // EBADF: it went on to look at the path, which is no file
 })
 
+// OptimisedNop is the length in bytes of the nop that the kernel turns into a call
+// once its breakpoint was hit: 5 since Linux 6.18, 10 since 7.2, 0 where it does not.
+// The system call of that call tells, used from elsewhere: libbpf asks the same.
+var OptimisedNop = sync.OnceValue(func() int {
+	if runtime.GOARCH != "amd64" {
+		return 0
+	}
+	const uprobe = 336
+	switch _, _, errno := unix.Syscall(uprobe, 0, 0, 0); errno {
+	case unix.ENXIO:
+		return 5
+	case unix.EPROTO:
+		return 10
+	}
+	return 0
+})
+
 // HaveRingBuffer tells whether the kernel has BPF ring buffers (Linux 5.8).
 // An error of this and of the following is as that of HaveUprobeMulti.
 func HaveRingBuffer() error { return features.HaveMapType(ebpf.RingBuf) }

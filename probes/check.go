@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"strings"
 
 	"uprobetop/symbols"
@@ -11,48 +12,92 @@ import (
 // maxInstruction is the longest x86 instruction, in bytes.
 const maxInstruction = 15
 
-// checkCode looks at the first instruction of a function in x86 code.
-//
-// VEX and EVEX (c4, c5, 62): the kernel decodes some of them as the jump or call
-// that has the same opcode byte, and then does not execute them: glibc's memset
-// for AVX-512 returned wrong memory every time (Linux 5.15 to 7.3,
-// arch/x86/kernel/uprobes.c, branch_setup_xol_ops). No answer of a person makes
-// this right.
-//
-// The prefixes es, ss and lock, int3 and hlt: every kernel refuses them. What else
-// it refuses it says when asked, but that takes it a second each.
-//
-// A system call that is stepped out of line returns to where it was stepped: the
-// program crashes, or goes round for ever. A repeated string instruction is one
-// hit a round. Both seen on 6.18.
-func checkCode(code []byte) Finding {
-	refuse := func(does string) Finding {
-		return Finding{Verdict: Refuses, Reason: "the first instruction is " + does, Way: "probe a function that calls it"}
-	}
-	if bytes.IndexByte([]byte{0xc4, 0xc5, 0x62}, code[0]) >= 0 {
-		return refuse("an AVX or AVX-512 instruction, which the kernel would skip: its results would be wrong")
-	}
-	repeated := false
-	for len(code) > 1 && isPrefix(code[0]) {
-		repeated = repeated || code[0] == 0xf2 || code[0] == 0xf3
-		code = code[1:]
-	}
-	if bytes.IndexByte([]byte{0x26, 0x36, 0xf0, 0xcc, 0xf4}, code[0]) >= 0 {
-		return Finding{Verdict: Refuses, Reason: "the kernel refuses to step the first instruction", Way: "probe a function that calls it"}
-	}
-	switch {
-	case len(code) > 1 && code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34), code[0] == 0xcd:
-		return refuse("a system call, which does not survive being stepped: the program would crash")
-	case repeated && isString(code[0]):
-		return refuse("a repeated string instruction, of which every round would count as a hit")
+// checkCode looks at the first instruction of a function.
+func checkCode(m elf.Machine, code []byte) Finding {
+	switch m {
+	case elf.EM_X86_64:
+		return checkX86(code, true)
+	case elf.EM_386:
+		return checkX86(code, false)
+	case elf.EM_AARCH64:
+		if len(code) >= 4 && armRefused(binary.LittleEndian.Uint32(code)) {
+			return notStepped
+		}
 	}
 	return Finding{}
 }
 
+const callers = "probe a function that calls it"
+
+// notStepped is for what every kernel refuses. Asking the kernel takes it 0.1 s each.
+var notStepped = Finding{Verdict: Refuses, Reason: "the kernel refuses to step the first instruction", Way: callers}
+
+// checkX86 looks at x86 code.
+//
+// VEX and EVEX (c4, c5, 62): the kernel decodes some of them as the jump or call
+// that has the same opcode byte, and then does not execute them: glibc's memset
+// for AVX-512 returned wrong memory every time (Linux 5.15 to 7.3,
+// arch/x86/kernel/uprobes.c, branch_setup_xol_ops). It takes an exchange with r8 for
+// the nop that has the same opcode: seen on 6.18. No answer of a person makes this
+// right.
+//
+// A system call that is stepped out of line returns to where it was stepped: the
+// program crashes, or goes round for ever. A repeated string instruction is one
+// hit a round. Both seen on 6.18.
+func checkX86(code []byte, is64 bool) Finding {
+	refuse := func(does string) Finding {
+		return Finding{Verdict: Refuses, Reason: "the first instruction is " + does, Way: callers}
+	}
+	if nopLength(code) == 10 && is64 && thisKernel().optimised == 10 {
+		return Finding{} // for which that kernel makes an exception from its rule on prefixes
+	}
+	var repeated, short, extended bool
+	for len(code) > 1 && isPrefix(code[0], is64) {
+		repeated = repeated || code[0] == 0xf2 || code[0] == 0xf3
+		short = short || code[0] == 0x66
+		extended = is64 && code[0]&0xf1 == 0x41
+		code = code[1:]
+	}
+	refused := refused32
+	if is64 {
+		refused = refused64
+	}
+	switch op := code[0]; {
+	case op == 0xc4, op == 0xc5, op == 0x62:
+		return refuse("an AVX or AVX-512 instruction, which the kernel would skip: its results would be wrong")
+	case len(code) > 1 && op == 0x0f && (code[1] == 0x05 || code[1] == 0x34), op == 0xcd:
+		return refuse("a system call, which does not survive being stepped: the program would crash")
+	case repeated && isString(op):
+		return refuse("a repeated string instruction, of which every round would count as a hit")
+	case extended && op == 0x90:
+		return refuse("an exchange of registers that the kernel would take for a nop: its results would be wrong")
+	case strings.IndexByte(refused, op) >= 0,
+		short && branches(code),
+		len(code) > 1 && op == 0x8e && code[1]&0x38 == 0x10: // mov to ss
+		return notStepped
+	}
+	return Finding{}
+}
+
+// What the kernel refuses (good_insns_64 and good_insns_32, is_prefix_bad): the
+// prefixes es, cs, ss, ds and lock, traps and hlt, input and output, and what has no
+// meaning or loads a segment.
+const (
+	refusedBoth = "\x17\x1f\x26\x2e\x36\x3e\x6c\x6d\x6e\x6f\xcc\xce\xe4\xe5\xe6\xe7\xec\xed\xee\xef\xf0\xf1\xf4\xfa\xfb"
+	refused32   = refusedBoth + "\x07\x63"
+	refused64   = refusedBoth + "\x06\x07\x0e\x16\x1e\x27\x2f\x37\x3f\x60\x61\x82\x9a\xcf\xd4\xd5\xd6\xea"
+)
+
+// branches tells a relative jump or call.
+func branches(code []byte) bool {
+	b := code[0]
+	return b == 0xe8 || b == 0xe9 || b == 0xeb || b&0xf0 == 0x70 || b == 0x0f && len(code) > 1 && code[1]&0xf0 == 0x80
+}
+
 // isPrefix tells the prefixes that can stand before an opcode and that the kernel
-// steps: operand and address size, rep, fs and gs, REX.
-func isPrefix(b byte) bool {
-	return bytes.IndexByte([]byte{0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65}, b) >= 0 || b&0xf0 == 0x40
+// steps: operand and address size, rep, fs and gs, in 64-bit code REX.
+func isPrefix(b byte, is64 bool) bool {
+	return bytes.IndexByte([]byte{0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65}, b) >= 0 || is64 && b&0xf0 == 0x40
 }
 
 // isString tells the opcodes of ins, outs, movs, cmps, stos, lods and scas.
@@ -85,7 +130,7 @@ func Check(r Request, h Hazards) Finding {
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
-	if f := checkCode(code); x86(r.File) && f.Verdict != Fine {
+	if f := checkCode(r.File.Machine, code); f.Verdict != Fine {
 		if r.Function.Into > 0 {
 			f.Reason, f.Way = strings.Replace(f.Reason, "the first instruction", "the instruction", 1), beside
 		}

@@ -21,7 +21,7 @@ func TestFirstInstruction(t *testing.T) {
 	f := open(t, bpftest.Compile(t, "testdata/first.c"))
 	c := newCollectorHere(t, Config{})
 	var rs []Request
-	for _, name := range []string{"vex2", "locked", "plain", "ports", "vex3", "enters", "evex", "repeats"} {
+	for _, name := range []string{"vex2", "locked", "plain", "ports", "vex3", "enters", "evex", "repeats", "swaps", "vexfs", "endless"} {
 		for _, kind := range []Kind{Entry, Return} {
 			r := request(t, f, kind, name)
 			r.Accepted = true // no answer makes it right
@@ -33,7 +33,7 @@ func TestFirstInstruction(t *testing.T) {
 	}
 	says := map[string]string{
 		"vex2": "AVX", "vex3": "AVX", "evex": "AVX", "enters": "system call", "repeats": "every round",
-		"locked": "refuses to step", "ports": "refuses to step",
+		"vexfs": "AVX", "swaps": "take for a nop", "locked": "refuses to step", "ports": "refuses to step",
 	}
 	s := collect(t, c)
 	for i := range s.Probes {
@@ -42,7 +42,7 @@ func TestFirstInstruction(t *testing.T) {
 		switch p.Function.Name {
 		case "plain":
 			want = Attached
-		case "ports": // not known here: the kernel is asked
+		case "endless": // not known here: the kernel is asked
 			want = Failed
 		}
 		if p.State != want || !strings.Contains(p.Note, says[p.Function.Name]) {
