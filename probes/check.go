@@ -123,8 +123,11 @@ var twice = map[string]bool{
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
-	if f := checkPlace(r.Function.Place); f.Verdict != Fine {
+	if f := checkPlace(r); f.Verdict != Fine {
 		return f
+	}
+	if startup(r.Function) {
+		return Finding{Verdict: Refuses, Reason: "start-up code of the compiler, not of the program"}
 	}
 	code, err := r.File.Code(r.Function, maxInstruction)
 	if err != nil || len(code) == 0 {
@@ -146,8 +149,8 @@ func Check(r Request, h Hazards) Finding {
 }
 
 // checkPlace finds what there is no breakpoint for.
-func checkPlace(p symbols.Place) Finding {
-	switch p {
+func checkPlace(r Request) Finding {
+	switch r.Function.Place {
 	case symbols.Resolver:
 		return Finding{
 			Verdict: Refuses,
@@ -157,7 +160,11 @@ func checkPlace(p symbols.Place) Finding {
 	case symbols.NoCode:
 		return Finding{Verdict: Refuses, Reason: "its address is outside the code of the file"}
 	case symbols.Imported:
-		return Finding{Verdict: Refuses, Reason: "imported: its code is in a library", Way: "probe it there"}
+		where := "a library"
+		if library := r.File.Import(r.Function).Library; library != "" {
+			where = symbols.Printable(library)
+		}
+		return Finding{Verdict: Refuses, Reason: "imported: its code is in " + where, Way: "probe it there"}
 	case symbols.InVDSO:
 		return Finding{Verdict: Refuses, Reason: "IFUNC: the code in use is the kernel's own (vDSO), which is in no file", Way: "probe a function that calls it"}
 	}

@@ -44,13 +44,27 @@ type Listing struct {
 	Functions []symbols.Listed
 	Limits    map[*symbols.Function]Limit // of the whole file; what is not in it can be timed
 	Asks      string                      // why a person is asked before anything of it is timed; or empty
+	Led       string                      // why it is this file and not the one that was named; or empty
+	Runtime   string                      // what is in no file because it is made at run time; or empty
 }
 
-// Limited is how many functions of the file have this ability and no more.
+// Limited is how many functions of the file have this ability and no more. The names
+// that it imports are no functions of the file.
 func (l *Listing) Limited(to Ability) int {
 	n := 0
-	for _, limit := range l.Limits {
-		if limit.Ability == to {
+	for fn, limit := range l.Limits {
+		if limit.Ability == to && fn.Place != symbols.Imported {
+			n++
+		}
+	}
+	return n
+}
+
+// Imported is how many functions the file has from others.
+func (l *Listing) Imported() int {
+	n := 0
+	for fn := range l.Limits {
+		if fn.Place == symbols.Imported {
 			n++
 		}
 	}
@@ -65,18 +79,31 @@ func (t *Target) List(s Spec) ([]Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Listing
-	for _, f := range files {
-		found := f.List(s.Function)
-		if len(found) == 0 {
-			continue
+	all := t.list(files, s.Function)
+	if len(all) == 0 {
+		behind, note := t.behindStubs(files)
+		if all = t.list(behind, s.Function); len(all) > 0 {
+			all[0].Led = note
 		}
-		all = append(all, t.listing(f, found))
 	}
 	if len(all) == 0 {
 		return nil, notFound(t, files, cmp.Or(strings.Trim(s.Function, "*?:"), s.Function))
 	}
 	return all, nil
+}
+
+func (t *Target) list(files []*symbols.File, pattern string) (all []Listing) {
+	lists := make([][]symbols.Listed, len(files))
+	for i, f := range files {
+		lists[i] = f.List(pattern)
+	}
+	withoutProvided(lists)
+	for i, f := range files {
+		if len(lists[i]) > 0 {
+			all = append(all, t.listing(f, lists[i]))
+		}
+	}
+	return all
 }
 
 // listing adds to the functions of a file what can be measured of it.

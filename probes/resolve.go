@@ -17,6 +17,7 @@ type Resolved struct {
 	Requests []Request
 	Matched  int       // functions that patterns match
 	Skipped  []Skipped // of those, what is not asked for; the most frequent reason first
+	Led      []string  // clauses: where names led that a file only imports
 }
 
 // Skipped is functions that a pattern matches and that are not probed.
@@ -67,6 +68,9 @@ func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 			return nil, err
 		}
 	}
+	for _, f := range r.led {
+		t.also(f) // only now: where one name leads is no place to look for the next
+	}
 	slices.SortStableFunc(r.Skipped, func(a, b Skipped) int { return cmp.Compare(b.N, a.N) })
 	return &r.Resolved, nil
 }
@@ -74,7 +78,8 @@ func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 type resolver struct {
 	Resolved
 	target *Target
-	seen   map[site]int // index into Requests
+	seen   map[site]int    // index into Requests
+	led    []*symbols.File // to which names led
 }
 
 func (r *resolver) spec(files []*symbols.File, s Spec) error {
@@ -82,16 +87,38 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 	switch {
 	case err != nil:
 		return err
-	case len(found) == 0 && symbols.IsGlob(s.Function):
+	case len(found) > 0:
+	case symbols.IsGlob(s.Function):
 		return r.glob(files, s)
-	case len(found) == 0:
-		return notFound(r.target, files, s.Function)
+	default:
+		behind, note := r.target.behindStubs(files)
+		if found, err = lookup(behind, s.Function); err != nil || len(found) == 0 {
+			return notFound(r.target, files, s.Function)
+		}
+		r.tell(note)
 	}
-	for _, q := range found {
+	for _, q := range withoutImports(found) {
+		if imported(q) {
+			var note string
+			if q, note, err = r.target.lead(q); err != nil {
+				return err
+			}
+			r.tell(note)
+		}
+		if !slices.Contains(files, q.File) {
+			r.led = append(r.led, q.File)
+		}
 		q.Kind = s.Kind
 		r.add(q)
 	}
 	return nil
+}
+
+// tell keeps a note once.
+func (r *resolver) tell(note string) {
+	if !slices.Contains(r.Led, note) {
+		r.Led = append(r.Led, note)
+	}
 }
 
 // add asks for a function once, with the kind that says more.
@@ -122,17 +149,24 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 			}
 		}
 	}
-	if len(found) == 0 {
-		found = loader
+	if !slices.ContainsFunc(found, hasCode) {
+		found = append(found, loader...)
 	}
 	if len(found)+old == 0 {
-		return notFound(r.target, files, s.Function)
+		behind, note := r.target.behindStubs(files)
+		if len(behind) == 0 {
+			return notFound(r.target, files, s.Function)
+		}
+		r.tell(note)
+		r.led = append(r.led, behind...)
+		return r.glob(behind, s)
 	}
-	this := Resolved{Matched: len(found) + old}
+	found, imports := split(found)
+	this := Resolved{Matched: len(found) + len(imports) + old}
 	if old > 0 {
 		this.skip(old, olderVersion)
 	}
-	for _, q := range found {
+	for _, q := range append(found, imports...) {
 		if finding := Check(q, Hazards{}); finding.Verdict == Refuses {
 			this.skip(1, finding.Reason, q.Function.Demangled())
 			continue
@@ -177,7 +211,7 @@ func lookup(files []*symbols.File, text string) ([]Request, error) {
 			}
 		}
 	}
-	if len(found) == 0 {
+	if !slices.ContainsFunc(found, hasCode) && len(loader) > 0 || len(found) == 0 {
 		return loader, inLoader
 	}
 	return found, nil

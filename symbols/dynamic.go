@@ -1,6 +1,9 @@
 package symbols
 
-import "debug/elf"
+import (
+	"debug/elf"
+	"slices"
+)
 
 // dynamicTable finds the dynamic symbols by the dynamic segment, as the dynamic
 // linker does. It has no table's length: that comes from the hash table.
@@ -49,37 +52,45 @@ func (im *image) dynamicTable() (*table, error) {
 	return t, nil
 }
 
-// dynamicTags reads the dynamic segment, if there is one.
+// dynamicTags reads the dynamic segment, if there is one. Of a tag that it has more
+// than once the last value stays.
 func (im *image) dynamicTags() (map[elf.DynTag]uint64, error) {
 	tags := make(map[elf.DynTag]uint64)
-	for _, s := range im.segments {
-		if s.typ != elf.PT_DYNAMIC {
-			continue
-		}
-		b, err := im.bytes(s.off, min(s.filesz, maxDynamic), "dynamic segment")
-		if err != nil {
-			return nil, err
-		}
-		size := 8
-		if im.is64 {
-			size = 16
-		}
-		for ; len(b) >= size; b = b[size:] {
-			var tag elf.DynTag
-			var value uint64
-			if im.is64 {
-				tag, value = elf.DynTag(order.Uint64(b)), order.Uint64(b[8:])
-			} else {
-				tag, value = elf.DynTag(order.Uint32(b)), uint64(order.Uint32(b[4:]))
-			}
-			if tag == elf.DT_NULL {
-				break
-			}
-			tags[tag] = value
-		}
-		break
+	err := im.eachTag(func(tag elf.DynTag, value uint64) { tags[tag] = value })
+	if err != nil {
+		return nil, err
 	}
 	return tags, nil
+}
+
+// eachTag goes through the dynamic segment.
+func (im *image) eachTag(do func(tag elf.DynTag, value uint64)) error {
+	at := slices.IndexFunc(im.segments, func(s segment) bool { return s.typ == elf.PT_DYNAMIC })
+	if at < 0 {
+		return nil
+	}
+	b, err := im.bytes(im.segments[at].off, min(im.segments[at].filesz, maxDynamic), "dynamic segment")
+	if err != nil {
+		return err
+	}
+	size := 8
+	if im.is64 {
+		size = 16
+	}
+	for ; len(b) >= size; b = b[size:] {
+		var tag elf.DynTag
+		var value uint64
+		if im.is64 {
+			tag, value = elf.DynTag(order.Uint64(b)), order.Uint64(b[8:])
+		} else {
+			tag, value = elf.DynTag(order.Uint32(b)), uint64(order.Uint32(b[4:]))
+		}
+		if tag == elf.DT_NULL {
+			break
+		}
+		do(tag, value)
+	}
+	return nil
 }
 
 // countByHash is the number of dynamic symbols, from either hash table.

@@ -2,7 +2,6 @@ package symbols
 
 import (
 	"bytes"
-	"debug/elf"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -92,7 +91,7 @@ func listed(path, goarch string) []string {
 
 // cacheFlags is how the list marks libraries for glibc on a machine
 // (sysdeps/generic/ldconfig.h).
-var cacheFlags = map[string]uint32{"amd64": 0x0303, "arm64": 0x0a03}
+var cacheFlags = map[string]uint32{"386": 0x0003, "amd64": 0x0303, "arm64": 0x0a03}
 
 // parseCache reads what ldconfig writes (elf/cache.c of glibc 2.32 and later): a
 // header, entries of a fixed size, and the strings that they point to, relative to
@@ -137,36 +136,9 @@ func (f *File) LibraryDirs(ldLibraryPath string) []string {
 	if err != nil {
 		return env
 	}
-	tags, err := im.dynamicTags()
+	o, err := newObject(f.Path, im)
 	if err != nil {
 		return env
 	}
-	if at, ok := tags[elf.DT_RUNPATH]; ok {
-		return append(env, f.dirsAt(im, tags, at)...)
-	}
-	if at, ok := tags[elf.DT_RPATH]; ok {
-		return append(f.dirsAt(im, tags, at), env...)
-	}
-	return env
-}
-
-// dirsAt reads a list of directories in the dynamic strings, in which $ORIGIN is
-// the program's own.
-func (f *File) dirsAt(im *image, tags map[elf.DynTag]uint64, at uint64) []string {
-	size := tags[elf.DT_STRSZ]
-	off, ok := im.fileOffset(tags[elf.DT_STRTAB], 0)
-	if !ok || at >= size {
-		return nil
-	}
-	b, err := im.bytes(off+at, min(size-at, maxName), "dynamic string table")
-	if err != nil {
-		return nil
-	}
-	list, _, _ := strings.Cut(string(b), "\x00")
-	path, err := filepath.Abs(f.Path)
-	if err != nil {
-		path = f.Path
-	}
-	origin := filepath.Dir(path)
-	return filepath.SplitList(strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(list))
+	return o.dirs(env)
 }

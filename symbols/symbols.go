@@ -92,6 +92,7 @@ type File struct {
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
 	names nameCache
+	wants importCache
 }
 
 // code is the functions that have code in the file, in order of address.

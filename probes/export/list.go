@@ -8,7 +8,9 @@ import (
 	"uprobetop/symbols"
 )
 
-// function is one line of a list. What the symbol table does not say is null.
+// function is one line of a list. What the symbol table does not say is null, and so
+// are the address of a name that is only imported and the class of what cannot be
+// probed.
 type function struct {
 	Schema  string   `json:"schema"`
 	Type    string   `json:"type"`
@@ -17,9 +19,10 @@ type function struct {
 	Aliases []string `json:"aliases"`
 	Path    string   `json:"path"`
 	BuildID string   `json:"build_id"`
-	Address string   `json:"address"`
+	Address *string  `json:"address"`
 	Size    *uint64  `json:"size"`
 	Points  []pt     `json:"points"`
+	Class   *string  `json:"class"`
 	Probe   string   `json:"probe"`
 	Reason  string   `json:"reason"`
 	Asks    string   `json:"asks"`
@@ -36,8 +39,18 @@ func List(w io.Writer, all []probes.Listing) error {
 			limit := all[i].Limits[fn.Function]
 			o := function{
 				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
-				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: points(file.Points(fn.Function)),
+				Path: file.Path, BuildID: file.BuildID, Points: []pt{},
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
+			}
+			if fn.Place != symbols.Imported {
+				address := hex(fn.Addr)
+				o.Address = &address
+			}
+			if fn.Place < symbols.NoCode {
+				o.Points = points(file.Points(fn.Function))
+			}
+			if class := probes.ClassOf(file, fn.Function).String(); class != "" && limit.Ability != probes.Cannot {
+				o.Class = &class
 			}
 			if limit.Ability == probes.Times {
 				o.Asks = all[i].Asks

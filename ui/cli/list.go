@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -37,8 +38,10 @@ against demangled names, against names as they stand in the symbol table, and
 against all aliases; libc:PATTERN chooses a file of the process as well.
 
 PROBE is ok, count where calls can be counted and not timed, or no; the reason
-stands behind the name. Of the versions of a function the default comes first:
-that is the one which a name means.`,
+stands behind the name. CLASS is what a hit costs on this kernel: a breakpoint on
+an instruction that is stepped takes about three times as long as on one that is
+emulated, and on a nop that becomes a call (nop5) a fourth of that. Of the versions of
+a function the default comes first: that is the one which a name means.`,
 		Example: `  uprobetop list /usr/bin/node 'v8::Isolate::*'
   uprobetop list -p 4121 libc 'pthread_cond_*'
   uprobetop list -o json ./server handle`,
@@ -72,6 +75,9 @@ func (f *listFlags) run(s Streams, args []string) error {
 	if err != nil {
 		return &exit{exitNothing, err}
 	}
+	if led := all[0].Led; led != "" {
+		fmt.Fprintf(s.Err, "uprobetop: %s\n", led)
+	}
 	w := bufio.NewWriterSize(s.Out, 64<<10)
 	if f.output == "json" {
 		err = export.List(w, all)
@@ -102,9 +108,8 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w, headline(l))
-		if l.Asks != "" {
-			fmt.Fprintln(w, "-r asks first: "+l.Asks)
+		for _, line := range header(l) {
+			fmt.Fprintln(w, line)
 		}
 		fmt.Fprintln(w)
 		var address symbols.Addr
@@ -113,15 +118,11 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			address, size = max(address, fn.Addr), max(size, fn.Size)
 		}
 		wide := [2]int{max(len("ADDRESS"), len(hex(address))), max(len("SIZE"), len(fmt.Sprint(size)))}
-		fmt.Fprintf(w, "%*s  %*s  PROBE  FUNCTION\n", wide[0], "ADDRESS", wide[1], "SIZE")
-		room := width - wide[0] - wide[1] - len("      PROBE  ")
+		fmt.Fprintf(w, "%*s  %*s  PROBE  CLASS     FUNCTION\n", wide[0], "ADDRESS", wide[1], "SIZE")
+		room := width - wide[0] - wide[1] - len("      PROBE  CLASS     ")
 		for j := range l.Functions {
 			fn := &l.Functions[j]
 			limit := l.Limits[fn.Function]
-			bytes := "–"
-			if fn.Size > 0 {
-				bytes = fmt.Sprint(fn.Size)
-			}
 			name, note := fn.Versioned(), listNote(fn, limit)
 			if width > 0 {
 				name, note = cut(name, note, room)
@@ -129,7 +130,9 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			if note != "" {
 				name += "  " + note
 			}
-			if _, err := fmt.Fprintf(w, "%*s  %*s  %-5s  %s\n", wide[0], hex(fn.Addr), wide[1], bytes, limit.Ability, name); err != nil {
+			_, err := fmt.Fprintf(w, "%*s  %*s  %-5s  %-8s  %s\n", wide[0], listAddress(fn), wide[1], listSize(fn),
+				limit.Ability, listClass(l.File, fn, limit), name)
+			if err != nil {
 				return err
 			}
 		}
@@ -137,7 +140,44 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 	return nil
 }
 
+const none = "–"
+
+// listAddress is where a function is, if that is in the file.
+func listAddress(fn *symbols.Listed) string {
+	if fn.Place == symbols.Imported {
+		return none
+	}
+	return hex(fn.Addr)
+}
+
+func listSize(fn *symbols.Listed) string {
+	if fn.Size == 0 {
+		return none
+	}
+	return fmt.Sprint(fn.Size)
+}
+
+// listClass is the class of what can be probed.
+func listClass(f *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
+	if limit.Ability == probes.Cannot {
+		return none
+	}
+	return cmp.Or(probes.ClassOf(f, fn.Function).String(), none)
+}
+
 func hex(a symbols.Addr) string { return fmt.Sprintf("%#x", uint64(a)) }
+
+// header is what stands above the functions of a file.
+func header(l *probes.Listing) []string {
+	lines := []string{headline(l)}
+	if l.Runtime != "" {
+		lines = append(lines, l.Runtime)
+	}
+	if l.Asks != "" {
+		lines = append(lines, "-r asks first: "+l.Asks)
+	}
+	return lines
+}
 
 // headline is what a file is, in one line.
 func headline(l *probes.Listing) string {
@@ -145,10 +185,14 @@ func headline(l *probes.Listing) string {
 	if l.File.BuildID != "" {
 		parts = append(parts, "build id "+l.File.BuildID)
 	}
-	parts = append(parts, format.Things(len(l.File.Functions), "function"))
+	imported := l.Imported()
+	parts = append(parts, format.Things(len(l.File.Functions)-imported, "function"))
 	parts = append(parts, format.Count(uint64(l.Limited(probes.Cannot)))+" cannot be probed")
 	if n := l.Limited(probes.Counts); n > 0 {
 		parts = append(parts, format.Count(uint64(n))+" can only be counted")
+	}
+	if imported > 0 {
+		parts = append(parts, format.Count(uint64(imported))+" imported")
 	}
 	if n := len(l.Functions); n < len(l.File.Functions) {
 		parts = append(parts, format.Count(uint64(n))+" listed")

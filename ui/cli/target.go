@@ -246,6 +246,9 @@ func resolve(s Streams, target *probes.Target, specs []probes.Spec, latency bool
 	if err != nil {
 		return nil, &exit{exitNothing, err}
 	}
+	for _, led := range r.Led {
+		fmt.Fprintf(s.Err, "uprobetop: %s\n", led)
+	}
 	if r.LeftOut() > 0 {
 		fmt.Fprintf(s.Err, "uprobetop: %s\n", leftOut(r))
 	}
