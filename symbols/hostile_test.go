@@ -15,7 +15,7 @@ import (
 // survive reads a file's bytes and uses everything that it gives.
 func survive(t testing.TB, b []byte) (*File, error) {
 	t.Helper()
-	f := &File{Path: "file", r: bytes.NewReader(b), size: uint64(len(b))}
+	f := &File{Path: "file", r: bytes.NewReader(b), size: uint64(len(b)), from: &Sources{Root: "testdata/no-debug-files"}}
 	if err := f.read(); err != nil {
 		if s := err.Error(); s != Printable(s) || strings.Contains(s, "\n") {
 			t.Errorf("not one sentence: %q", s)
@@ -69,11 +69,17 @@ func survive(t testing.TB, b []byte) (*File, error) {
 // allocated is how many bytes opening a file takes in all, garbage included.
 func allocated(t testing.TB, b []byte) uint64 {
 	path := writeFile(t, b)
+	return allocatedBy(func() {
+		if f, err := Open(path); err == nil {
+			f.Close()
+		}
+	})
+}
+
+func allocatedBy(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if f, err := Open(path); err == nil {
-		f.Close()
-	}
+	do()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }

@@ -40,7 +40,7 @@ type segment struct {
 	typ               elf.ProgType
 	flags             elf.ProgFlag
 	off, addr, filesz uint64
-	align             uint64
+	memsz, align      uint64
 }
 
 type section struct {
@@ -220,11 +220,11 @@ func (im *image) readSegments(off, entsize, n uint64) error {
 		if im.is64 {
 			s.flags = elf.ProgFlag(order.Uint32(b[4:]))
 			s.off, s.addr = order.Uint64(b[8:]), order.Uint64(b[16:])
-			s.filesz, s.align = order.Uint64(b[32:]), order.Uint64(b[48:])
+			s.filesz, s.memsz, s.align = order.Uint64(b[32:]), order.Uint64(b[40:]), order.Uint64(b[48:])
 		} else {
 			s.off, s.addr = uint64(order.Uint32(b[4:])), uint64(order.Uint32(b[8:]))
 			s.filesz, s.flags = uint64(order.Uint32(b[16:])), elf.ProgFlag(order.Uint32(b[24:]))
-			s.align = uint64(order.Uint32(b[28:]))
+			s.memsz, s.align = uint64(order.Uint32(b[20:])), uint64(order.Uint32(b[28:]))
 		}
 		im.segments = append(im.segments, s)
 	}

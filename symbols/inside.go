@@ -33,7 +33,7 @@ func (f *File) At(addr Addr) (*Function, error) {
 	if _, ok := im.fileOffset(uint64(addr), elf.PF_X); !ok {
 		return nil, fmt.Errorf("%#x is outside the code of %s: an address is one of the ELF file, as nm prints it", uint64(addr), Printable(f.Path))
 	}
-	return nil, fmt.Errorf("%#x is in no function that %s has a symbol for, so that it cannot be checked whether an instruction begins there", uint64(addr), Printable(f.Path))
+	return f.unnamed(im, addr)
 }
 
 // extent is how many bytes the i-th function has, or could have where the table

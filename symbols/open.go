@@ -19,7 +19,10 @@ func Open(path string) (*File, error) { return OpenAs(path, path) }
 
 // OpenAs is Open for a file that people know by another path than the one at
 // which it can be opened, such as a file of another mount namespace.
-func OpenAs(shown, path string) (*File, error) {
+func OpenAs(shown, path string) (*File, error) { return (*Sources)(nil).OpenAs(shown, path) }
+
+// OpenAs is the function OpenAs with these sources.
+func (s *Sources) OpenAs(shown, path string) (*File, error) {
 	file, st, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", Printable(shown), err)
@@ -29,6 +32,7 @@ func OpenAs(shown, path string) (*File, error) {
 		Open: "/proc/self/fd/" + strconv.Itoa(int(file.Fd())),
 		Dev:  st.Dev,
 		Ino:  st.Ino,
+		from: s,
 		file: file,
 		r:    file,
 		size: uint64(st.Size),

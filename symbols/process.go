@@ -24,6 +24,7 @@ type Process struct {
 	Exe      string // path of its executable in its own mount namespace; print it through Printable
 	Start    uint64 // clock ticks after boot at which it started: with PID it names one process for good
 	Mappings []Mapping
+	Names    *Sources // where File finds the names of stripped files; nil: what every host has
 
 	through int            // a thread by which it is looked at: its first one may have ended
 	args    []string       // of its command line
@@ -192,12 +193,26 @@ func (p *Process) File(m Mapping) (*File, error) {
 	return f, nil
 }
 
+// otherRoot is the root of a process that has another one than we have, in a
+// container: debug files may be there. It is empty where it is the same, or not
+// to be seen.
+func (p *Process) otherRoot() string {
+	root := p.path("root") + "/"
+	theirs, err := os.Stat(root)
+	ours, ourErr := os.Stat("/")
+	if err != nil || ourErr != nil || os.SameFile(theirs, ours) {
+		return ""
+	}
+	return root
+}
+
 // openMapped tries the kernel's link to the mapped file, which needs
 // CAP_CHECKPOINT_RESTORE, then the path as the process sees it.
 func (p *Process) openMapped(m Mapping) (*File, error) {
-	f, err := OpenAs(m.Path, p.path("map_files", fmt.Sprintf("%x-%x", m.Start, m.End)))
+	names := p.Names.in(p.otherRoot())
+	f, err := names.OpenAs(m.Path, p.path("map_files", fmt.Sprintf("%x-%x", m.Start, m.End)))
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = OpenAs(m.Path, p.path("root", m.Path))
+		f, err = names.OpenAs(m.Path, p.path("root", m.Path))
 		if err != nil && (m.Deleted || errors.Is(err, fs.ErrNotExist)) {
 			return nil, sentence{fmt.Sprintf("%s of process %s is deleted or moved, and reached only with CAP_CHECKPOINT_RESTORE; run as root", Printable(m.Path), p), err}
 		}

@@ -37,7 +37,11 @@ func (f *File) read() error {
 			return err
 		}
 	}
-	f.Stripped = !slices.ContainsFunc(ts, func(t *table) bool { return !t.dynamic })
+	if f.Stripped = !slices.ContainsFunc(ts, func(t *table) bool { return !t.dynamic }); f.Stripped {
+		f.findNames(im, ts, &sc)
+	} else {
+		f.Source = "symbol table"
+	}
 	f.Unwinds, f.Switches = sc.unwinds, sc.switches
 	if f.Library, err = im.library(typ); err != nil {
 		return err

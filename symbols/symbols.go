@@ -52,6 +52,7 @@ type Function struct {
 	Size    uint64 // bytes; 0 where the table does not say
 	Into    uint64 // bytes: above 0 it is a point that far inside a function; see File.Inside
 	Place   Place
+	Unnamed bool // no symbol is known of the code around it: its name is its address
 	Chosen  bool // an IFUNC's implementation in use: the addresses of its public names are of the code that chose it
 }
 
@@ -84,10 +85,13 @@ type File struct {
 	Go        bool       // made by the Go compiler: stacks move
 	Unwinds   bool       // it uses the unwinder: an exception may leave its frames; the rule is in unwind.go
 	Library   bool       // it is for other programs to load
-	Stripped  bool       // its functions are those that it exports: the table of all was taken away
+	Stripped  bool       // its functions are those that it exports: the table of all was taken away, and nothing has it
+	Source    string     // where the names come from: "symbol table", or what was found in its place; empty where only exports are known
+	Notes     []string   // sentences: what was passed over in the search for names, and why; fit for a terminal
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
 	Functions []Function // those with code in order of address; then those without, in order of name
 
+	from  *Sources
 	file  *os.File
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
