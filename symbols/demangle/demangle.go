@@ -32,6 +32,9 @@ func Append(dst []byte, name string) ([]byte, bool) {
 	case strings.HasPrefix(name, "_ZN") && isLegacy(name):
 		out, ok = appendLegacy(dst, name)
 	}
+	if !ok && strings.HasPrefix(name, "_Z") {
+		out, ok = appendCXX(dst, name, true)
+	}
 	if !ok || len(out)-len(dst) > maxOutput {
 		return dst, false
 	}
