@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/ianlancetaylor/demangle"
+
+	fast "uprobetop/symbols/demangle"
 )
 
 // maxDemangled ends a demangled name after 2^14 bytes: nobody reads further, and
@@ -96,6 +98,12 @@ func demangled(name string, options ...demangle.Option) (s string) {
 			s = name
 		}
 	}()
+	if len(options) == 0 {
+		var buf [512]byte
+		if out, ok := fast.Append(buf[:0], name); ok {
+			return string(out)
+		}
+	}
 	return demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)
 }
 
