@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -36,11 +37,11 @@ func (l *Listed) Old() bool { return l.old() }
 // versions of one the default first.
 func (f *File) List(pattern string) []Listed {
 	var found []ranked
-	add := func(es []entry, exact bool) {
+	add := func(b *block, es []entry, exact bool) {
 		fn := &f.Functions[es[0].fn]
-		r := ranked{Listed: Listed{Function: fn, Shown: es[0].name}, exact: exact}
+		r := ranked{Listed: Listed{Function: fn, Shown: b.name(es[0])}, exact: exact}
 		for _, e := range es[1:] {
-			r.Other = append(r.Other, e.name)
+			r.Other = append(r.Other, b.name(e))
 		}
 		if r.family = r.Shown; r.Old() {
 			r.family = strings.TrimSuffix(r.Shown, "@"+Printable(r.Version))
@@ -48,14 +49,16 @@ func (f *File) List(pattern string) []Listed {
 		found = append(found, r)
 	}
 	if IsGlob(pattern) {
+		d := demangling{f: f, spent: new(atomic.Int64)}
 		for _, i := range f.chosen(pattern) {
-			add(f.demangleSome(i, i+1, f.nameBudget()), false)
+			b := d.block(i, i+1)
+			add(&b, b.entries, false)
 		}
 	} else {
 		p := newPart(pattern)
-		for es := range f.byFunction() {
-			if fits, exact := p.match(&f.Functions[es[0].fn], es); fits {
-				add(es, exact)
+		for b, es := range f.byFunction() {
+			if fits, exact := p.match(&f.Functions[es[0].fn], b, es); fits {
+				add(b, es, exact)
 			}
 		}
 	}
@@ -122,43 +125,46 @@ type part struct {
 func newPart(text string) part { return part{text: text, lower: lowerASCII(text) == text} }
 
 // match looks at all names of a function; es are those that read differently.
-func (p *part) match(fn *Function, es []entry) (fits, exact bool) {
+func (p *part) match(fn *Function, b *block, es []entry) (fits, exact bool) {
 	if p.text == "" {
 		return true, false
 	}
-	try := func(name, folded string) {
+	try := func(name string, index func(name, text string) int) {
 		exact = exact || name == p.text || strings.HasPrefix(name, p.text) && withoutParameters(name) == p.text
-		fits = fits || exact || strings.Contains(folded, p.text)
+		fits = fits || exact || index(name, p.text) >= 0
 	}
-	for i := range es {
+	for _, e := range es {
 		if p.lower {
-			try(es[i].name, es[i].lower)
+			try(b.name(e), indexFold)
 		} else {
-			try(es[i].name, es[i].name)
+			try(b.name(e), strings.Index)
 		}
 	}
 	for _, s := range fn.symbols() {
-		try(s.Name, s.Name)
+		try(s.Name, strings.Index)
 		if s.Version != "" && strings.Contains(p.text, "@") {
-			full := s.String()
-			try(full, full)
+			try(s.String(), strings.Index)
 		}
 	}
 	return fits, exact
 }
 
-// byFunction is the names of each function that read differently, the best first.
-func (f *File) byFunction() iter.Seq[[]entry] {
-	return func(yield func([]entry) bool) {
-		for es := f.entries(); len(es) > 0; {
-			n := 1
-			for n < len(es) && es[n].fn == es[0].fn {
-				n++
+// byFunction is the names of each function that read differently, the best first,
+// with their block.
+func (f *File) byFunction() iter.Seq2[*block, []entry] {
+	return func(yield func(*block, []entry) bool) {
+		bs := f.blocks()
+		for i := range bs {
+			for es := bs[i].entries; len(es) > 0; {
+				n := 1
+				for n < len(es) && es[n].fn == es[0].fn {
+					n++
+				}
+				if !yield(&bs[i], es[:n]) {
+					return
+				}
+				es = es[n:]
 			}
-			if !yield(es[:n]) {
-				return
-			}
-			es = es[n:]
 		}
 	}
 }

@@ -129,9 +129,10 @@ func (f *File) lookupDemangled(name string) []*Function {
 			}
 		}
 	} else {
-		es := f.entries()
-		for i := range es {
-			look(&f.Functions[es[i].fn], es[i].raw(f), es[i].name)
+		for _, b := range f.blocks() {
+			for _, e := range b.entries {
+				look(&f.Functions[e.fn], e.raw(f), b.name(e))
+			}
 		}
 	}
 	if len(whole) > 0 {
@@ -167,7 +168,7 @@ func identifier(c byte) bool {
 }
 
 // raw is the name as it stands in the symbol table.
-func (e *entry) raw(f *File) string {
+func (e entry) raw(f *File) string {
 	if e.alias >= 0 {
 		return f.Functions[e.fn].Aliases[e.alias].Name
 	}

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/ianlancetaylor/demangle"
+
+	fast "uprobetop/symbols/demangle"
 )
 
 // maxDemangled ends a demangled name after 2^14 bytes: nobody reads further, and
@@ -20,14 +24,7 @@ const maxDemangled = 14
 // space, invalid UTF-8 included, is written as an escape such as \x1b or
 // \u202e. A string that is fit already comes back as it is.
 func Printable(s string) string {
-	clean := true
-	for i := 0; i < len(s); i++ {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			clean = false
-			break
-		}
-	}
-	if clean {
+	if clean(s) {
 		return s
 	}
 	var b strings.Builder
@@ -62,6 +59,29 @@ func (s Symbol) demangled() string {
 	return name
 }
 
+// appendDemangled appends what demangled returns.
+func (s Symbol) appendDemangled(to []byte) []byte {
+	from := len(to)
+	to = append(to, demangled(s.Name)...)
+	if !clean(to[from:]) {
+		to = append(to[:from], Printable(string(to[from:]))...)
+	}
+	if s.old() {
+		to = append(append(to, '@'), Printable(s.Version)...)
+	}
+	return to
+}
+
+// clean says that a text has nothing but visible ASCII and spaces.
+func clean[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
 func mangled(name string) bool {
 	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") ||
 		strings.HasPrefix(name, "___Z") || strings.HasPrefix(name, "_GLOBAL_")
@@ -78,53 +98,80 @@ func demangled(name string, options ...demangle.Option) (s string) {
 			s = name
 		}
 	}()
+	if len(options) == 0 {
+		var buf [512]byte
+		if out, ok := fast.Append(buf[:0], name); ok {
+			return string(out)
+		}
+	}
 	return demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)
 }
 
-// entry is one name of one function, as people read it.
+// entry is one name of one function, as people read it: a part of its block's text.
 type entry struct {
-	name  string // printable
-	lower string // the same in lower case, of ASCII letters; byte for byte as long
-	fn    int32  // index into File.Functions
-	alias int32  // index into its Aliases, or -1
+	from, to uint32
+	fn       int32 // index into File.Functions
+	alias    int32 // index into its Aliases, or -1
 }
+
+// block is the names of some functions that stand side by side, without those
+// that read like another name of the same function. The text is one piece of
+// memory, which a search reads from its beginning to its end.
+type block struct {
+	text    string // printable
+	entries []entry
+	marks   marks // of each entry; made for the first search
+}
+
+func (b *block) name(e entry) string { return b.text[e.from:e.to] }
 
 // nameCache holds what is made of all the names at the first need.
 type nameCache struct {
-	once    sync.Once
-	entries []entry
+	once   sync.Once
+	blocks []block
+
+	markOnce sync.Once
 
 	rawOnce sync.Once
 	raw     map[string][]int32 // functions by raw name without version, best first
 }
 
-// entries are the names of all functions, without those that read like another
-// name of the same function.
-func (f *File) entries() []entry {
-	f.names.once.Do(func() { f.names.entries = f.demangleAll() })
-	return f.names.entries
+// blockFunctions is how many functions have their names in one block.
+const blockFunctions = 2048
+
+// blocks is the names of all functions, in their order.
+func (f *File) blocks() []block {
+	f.names.once.Do(func() {
+		n := len(f.Functions)
+		bs := make([]block, (n+blockFunctions-1)/blockFunctions)
+		var spent atomic.Int64
+		inParallel(len(bs), func() func(i int) {
+			w := demangling{f: f, spent: &spent}
+			return func(i int) {
+				bs[i] = w.block(i*blockFunctions, min((i+1)*blockFunctions, n))
+			}
+		})
+		f.names.blocks = bs
+	})
+	return f.names.blocks
 }
 
-// demangleAll works on all CPUs: half a second for a large program is felt.
-func (f *File) demangleAll() []entry {
-	workers := min(runtime.GOMAXPROCS(0), 1+len(f.Functions)/1024)
-	parts := make([][]entry, workers)
-	budget := f.nameBudget() / workers
+// inParallel does something for each i below n on all CPUs: half a second for a
+// large program is felt. Each worker is made by a call of its own.
+func inParallel(n int, worker func() func(i int)) {
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for w := range workers {
-		from, to := len(f.Functions)*w/workers, len(f.Functions)*(w+1)/workers
-		wg.Go(func() { parts[w] = f.demangleSome(from, to, budget) })
+	work := func() {
+		do := worker()
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
 	}
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
+		wg.Go(work)
+	}
+	work()
 	wg.Wait()
-	n := 0
-	for _, p := range parts {
-		n += len(p)
-	}
-	all := make([]entry, 0, n)
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
 }
 
 // symbols is the names of a function as they stand in the table, the best first,
@@ -143,59 +190,69 @@ func (f *Function) symbols() iter.Seq2[int, Symbol] {
 }
 
 // nameBudget bounds the bytes of all names together: those of a hostile file can
-// overlap and unfold, and be far longer than the file. Beyond it they are cut.
-func (f *File) nameBudget() int { return 64<<20 + 8*int(min(f.size, maxStrings)) }
+// overlap and unfold, and be far longer than the file. Beyond it a function has one
+// name, which is cut. It also keeps the text of a block below 4 GB.
+func (f *File) nameBudget() int64 { return 64<<20 + 8*int64(min(f.size, 256<<20)) }
 
-func (f *File) demangleSome(from, to, budget int) []entry {
-	es := make([]entry, 0, to-from)
-	// The names in lower case lie side by side: a search reads all of them.
-	var lower strings.Builder
+// demangling makes blocks, with room that is used again.
+type demangling struct {
+	f       *File
+	spent   *atomic.Int64 // bytes, by all that demangle for the file
+	text    []byte
+	entries []entry
+}
+
+// block is the names of the functions from…to.
+func (d *demangling) block(from, to int) block {
+	d.text, d.entries = d.text[:0], d.entries[:0]
+	budget := d.f.nameBudget()
 	for i := from; i < to; i++ {
-		first := len(es)
-		fn := &f.Functions[i]
-		for a, s := range fn.symbols() {
-			if budget <= 0 {
-				s.Name = s.Name[:min(len(s.Name), 128)]
+		fn := &d.f.Functions[i]
+		first, begin := len(d.entries), len(d.text)
+		if d.spent.Load() >= budget {
+			s := fn.Symbol
+			s.Name = s.Name[:min(len(s.Name), 128)]
+			d.add(s, i, -1, first)
+			continue
+		}
+		d.add(fn.Symbol, i, -1, first)
+		for a := 0; a < len(fn.Aliases) && int64(len(d.text)-begin) < budget; a++ {
+			d.add(fn.Aliases[a], i, a, first)
+		}
+		d.spent.Add(int64(len(d.text) - begin))
+	}
+	return block{text: string(d.text), entries: slices.Clone(d.entries)}
+}
+
+// add appends a name of the function i, whose names begin with the entry first.
+func (d *demangling) add(s Symbol, i, alias, first int) {
+	from := len(d.text)
+	d.text = s.appendDemangled(d.text)
+	name := d.text[from:]
+	if len(d.entries)-first < 16 {
+		for _, e := range d.entries[first:] {
+			if string(d.text[e.from:e.to]) == string(name) {
+				d.text = d.text[:from]
+				return
 			}
-			name := s.demangled()
-			if len(es)-first < 16 && has(es[first:], name) {
-				continue
-			}
-			budget -= len(s.Name) + 2*len(name)
-			writeLower(&lower, name)
-			es = append(es, entry{name: name, fn: int32(i), alias: int32(a)})
 		}
 	}
-	all := lower.String()
-	for i := range es {
-		n := len(es[i].name)
-		es[i].lower, all = all[:n], all[n:]
-	}
-	return es
+	d.entries = append(d.entries, entry{from: uint32(from), to: uint32(len(d.text)), fn: int32(i), alias: int32(alias)})
 }
 
-func has(es []entry, name string) bool {
-	for i := range es {
-		if es[i].name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// writeLower keeps every byte in its place, which strings.ToLower does not.
-func writeLower(b *strings.Builder, s string) {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		b.WriteByte(c)
-	}
-}
-
+// lowerASCII keeps every byte in its place, which strings.ToLower does not.
 func lowerASCII(s string) string {
 	var b strings.Builder
-	writeLower(&b, s)
+	b.Grow(len(s))
+	for i := range len(s) {
+		b.WriteByte(lowerByte(s[i]))
+	}
 	return b.String()
+}
+
+func lowerByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
 }

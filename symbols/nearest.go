@@ -10,9 +10,11 @@ import (
 // meant, the nearest first: few letters apart from it, or containing it.
 func (f *File) Nearest(name string, n int) []string {
 	near := newNearness(name)
-	es := f.entries()
-	for i := range es {
-		near.add(es[i].name, es[i].lower)
+	for _, b := range f.blocks() {
+		lower := lowerASCII(b.text)
+		for _, e := range b.entries {
+			near.add(b.name(e), lower[e.from:e.to])
+		}
 	}
 	return near.best(n)
 }

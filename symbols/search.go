@@ -25,9 +25,18 @@ const (
 
 // candidate is a match on its way, small because there can be a million.
 type candidate struct {
-	name       string
-	quality    uint8
-	file, slot int32 // index into files, and into the file's entries
+	name    string
+	quality uint8
+	hit
+}
+
+// hit is a name that matches: an entry of a block. It says where the name is, so
+// that a search which says more reads only the text.
+type hit struct {
+	block, slot int32
+	from, to    uint32 // in the block's text
+	first       byte   // letter, in lower case
+	several     bool   // the function has other names, too
 }
 
 func (a candidate) compare(b candidate) int {
@@ -39,10 +48,37 @@ func (a candidate) compare(b candidate) int {
 	}
 	return cmp.Or(
 		strings.Compare(a.name, b.name),
-		cmp.Compare(a.file, b.file),
+		cmp.Compare(a.block, b.block),
 		cmp.Compare(a.slot, b.slot),
 	)
 }
+
+// Search is the first search of a new Searcher.
+func Search(files []*File, query string, limit int) (matches []Match, total int) {
+	return NewSearcher(files).Search(query, limit)
+}
+
+// Searcher finds functions as a person types. It is for one goroutine at a time.
+type Searcher struct {
+	files   []*File
+	blocks  []searched  // of all files; made at the first search
+	hits    []hit       // of the last query: where one that says more has to look
+	queries [2]query    // the last and the one before
+	results [2][]Match  // likewise
+	spans   [2][][2]int // likewise
+	turn    int         // which of two is the last
+	top     top
+	best    candidate // of the names of the function looked at
+	total   int       // functions that match
+}
+
+type searched struct {
+	*block
+	file *File
+}
+
+// NewSearcher is a search in these files.
+func NewSearcher(files []*File) *Searcher { return &Searcher{files: files} }
 
 // Search finds functions as a person types: every word of the query, which are
 // separated by spaces, must be in the name. It returns the best limit of them
@@ -51,34 +87,113 @@ func (a candidate) compare(b candidate) int {
 // rest; of equals the shorter. The case of letters counts only if the query has
 // an upper-case one. A function is found by any of its names and returned once.
 //
-// The first search of a file demangles its names, in the order of microseconds
-// a name; later ones only look through them.
-func Search(files []*File, query string, limit int) (matches []Match, total int) {
-	q := newQuery(query)
-	limit = max(limit, 0)
-	best := top{limit: limit}
-	for i, f := range files {
-		es := f.entries()
-		for slot := 0; slot < len(es); {
-			c := candidate{quality: nowhere, file: int32(i)}
-			// The names of one function stand side by side: its best match counts.
-			for fn := es[slot].fn; slot < len(es) && es[slot].fn == fn; slot++ {
-				if quality := q.match(&es[slot]); quality < c.quality {
-					c.quality, c.name, c.slot = quality, es[slot].name, int32(slot)
-				}
-			}
-			if c.quality < nowhere {
-				total++
-				best.add(c)
+// The first search of a file demangles its names; later ones only look through
+// them, and one that says more than the last, as each letter typed does, looks only
+// at what that found. The matches are good until the search after the next.
+func (s *Searcher) Search(text string, limit int) (matches []Match, total int) {
+	last := &s.queries[s.turn]
+	s.turn = 1 - s.turn
+	q := &s.queries[s.turn]
+	q.set(text)
+	s.total, s.best.quality = 0, nowhere
+	s.top.begin(max(limit, 0))
+	if s.blocks != nil && q.narrows(last) {
+		s.searchHits(q)
+	} else {
+		s.searchAll(q)
+	}
+	s.takeBest()
+	ms, spans := s.results[s.turn][:0], s.spans[s.turn][:0]
+	for _, c := range s.top.sorted() {
+		b := s.blocks[c.block]
+		first := len(spans)
+		spans = q.appendSpans(spans, c.name)
+		ms = append(ms, Match{
+			File: b.file, Function: &b.file.Functions[b.entries[c.slot].fn],
+			Name: c.name, Spans: spans[first:len(spans):len(spans)],
+		})
+	}
+	s.results[s.turn], s.spans[s.turn] = ms, spans
+	return ms, s.total
+}
+
+// searchAll looks at all names.
+func (s *Searcher) searchAll(q *query) {
+	if s.blocks == nil {
+		s.blocks = []searched{}
+		for _, f := range s.files {
+			bs := f.marked()
+			for i := range bs {
+				s.blocks = append(s.blocks, searched{&bs[i], f})
 			}
 		}
 	}
-	for _, c := range best.sorted() {
-		f := files[c.file]
-		e := &f.entries()[c.slot]
-		matches = append(matches, Match{File: f, Function: &f.Functions[e.fn], Name: e.name, Spans: q.spans(e)})
+	s.hits = s.hits[:0]
+	for i := range s.blocks {
+		b := s.blocks[i].block
+		for slot := range b.entries {
+			if b.marks.have(slot, &q.mark) {
+				e := &b.entries[slot]
+				several := e.alias >= 0 || slot+1 < len(b.entries) && b.entries[slot+1].alias >= 0
+				s.look(q, hit{int32(i), int32(slot), e.from, e.to, b.marks.first[slot], several})
+			}
+		}
 	}
-	return matches, total
+}
+
+// searchHits looks at the names that the last query found. What it finds goes to
+// the beginning of the same memory. Where that are few, reading a name is cheaper
+// than looking for its mark first.
+func (s *Searcher) searchHits(q *query) {
+	hits, names := s.hits, 0
+	for i := range s.blocks {
+		names += len(s.blocks[i].entries)
+	}
+	many := len(hits) > names/4
+	s.hits = s.hits[:0]
+	for i := range hits {
+		h := &hits[i]
+		if !many || s.blocks[h.block].marks.have(int(h.slot), &q.mark) {
+			s.look(q, *h)
+		}
+	}
+}
+
+// look reads one name. Those of one function stand side by side. The first of the
+// best of them counts, for which all have to be known well.
+func (s *Searcher) look(q *query, h hit) {
+	name := s.blocks[h.block].text[h.from:h.to]
+	quality := nowhere
+	if h.first == q.first {
+		quality = q.begins(name)
+	}
+	if quality == nowhere {
+		quality = q.match(name, h.several || s.top.wants(q.least, len(name)))
+	}
+	if quality == nowhere {
+		return
+	}
+	if !h.several || len(s.hits) == 0 || !s.sameFunction(s.hits[len(s.hits)-1], h) {
+		s.total++
+		s.takeBest()
+	}
+	s.hits = append(s.hits, h)
+	if quality < s.best.quality && (h.several || s.top.wants(quality, len(name))) {
+		s.best = candidate{name, quality, h}
+	}
+}
+
+func (s *Searcher) sameFunction(a, b hit) bool {
+	es := s.blocks[b.block].entries
+	return a.block == b.block && es[a.slot].fn == es[b.slot].fn
+}
+
+// takeBest is called when all names of a function were seen.
+func (s *Searcher) takeBest() {
+	if s.best.quality < nowhere {
+		s.top.add(s.best)
+	}
+	s.best.quality = nowhere
 }
 
 // top keeps the best limit candidates in at most about twice the room.
@@ -87,6 +202,14 @@ type top struct {
 	found []candidate
 	full  bool      // limit are found, and what is not before worst is left out
 	worst candidate // of the best limit at the last cut
+}
+
+func (t *top) begin(limit int) { *t = top{limit: limit, found: t.found[:0]} }
+
+// wants says whether a match of this quality and length in bytes may be among the
+// best.
+func (t *top) wants(quality uint8, length int) bool {
+	return t.limit > 0 && (!t.full || quality < t.worst.quality || quality == t.worst.quality && length <= len(t.worst.name))
 }
 
 func (t *top) add(c candidate) {
@@ -108,110 +231,4 @@ func (t *top) sorted() []candidate {
 		t.full, t.worst = true, t.found[t.limit-1]
 	}
 	return t.found
-}
-
-// query is what a person typed, made ready.
-type query struct {
-	whole     string
-	words     []string
-	matchCase bool
-}
-
-func newQuery(s string) query {
-	const longest = 256 // bytes; nobody types more, and a paste is still bounded
-	s = s[:min(len(s), longest)]
-	q := query{words: strings.Fields(s), matchCase: lowerASCII(s) != s}
-	q.whole = strings.Join(q.words, " ")
-	return q
-}
-
-// text is the form of a name in which q looks.
-func (q *query) text(e *entry) string {
-	if q.matchCase {
-		return e.name
-	}
-	return e.lower
-}
-
-func (q *query) match(e *entry) uint8 {
-	text := q.text(e)
-	quality := prefix
-	for _, w := range q.words {
-		_, found := find(e, text, w)
-		if found == nowhere {
-			return nowhere
-		}
-		quality = max(quality, found)
-	}
-	// The name may go on with the parameters: whoever types foo means foo(int).
-	if rest, ok := strings.CutPrefix(text, q.whole); ok && q.whole != "" {
-		quality = prefix
-		if rest == "" || rest[0] == '(' {
-			quality = exact
-		}
-	}
-	return quality
-}
-
-// find is the best place of a word in a name.
-func find(e *entry, text, word string) (at int, quality uint8) {
-	first := strings.Index(text, word)
-	switch first {
-	case -1:
-		return -1, nowhere
-	case 0:
-		return 0, prefix
-	}
-	// A bound for names such as aaaa…: the eleventh place is not read.
-	for at, tries := first, 0; tries < 10; tries++ {
-		if startsWord(e.name, at) {
-			return at, wordStart
-		}
-		next := strings.Index(text[at+1:], word)
-		if next < 0 {
-			break
-		}
-		at += 1 + next
-	}
-	return first, inside
-}
-
-// startsWord says whether a word of the name starts at i > 0, as in ::word,
-// _word and camelWord. A sign is a word of its own.
-func startsWord(name string, i int) bool {
-	before, here := name[i-1], name[i]
-	switch {
-	case !letter(before) && !digit(before), !letter(here) && !digit(here):
-		return true
-	case 'A' <= here && here <= 'Z':
-		return 'a' <= before && before <= 'z' || digit(before)
-	}
-	return false
-}
-
-// letter counts all of UTF-8 beyond ASCII as letters.
-func letter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' || b >= 0x80 }
-func digit(b byte) bool  { return '0' <= b && b <= '9' }
-
-// spans are the places of the words, those that touch joined.
-func (q *query) spans(e *entry) [][2]int {
-	text := q.text(e)
-	if q.whole != "" && strings.HasPrefix(text, q.whole) {
-		return [][2]int{{0, len(q.whole)}}
-	}
-	var spans [][2]int
-	for _, w := range q.words {
-		at, _ := find(e, text, w)
-		spans = append(spans, [2]int{at, at + len(w)})
-	}
-	slices.SortFunc(spans, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
-	joined := spans[:0]
-	for _, s := range spans {
-		if n := len(joined); n > 0 && s[0] <= joined[n-1][1] {
-			joined[n-1][1] = max(joined[n-1][1], s[1])
-			continue
-		}
-		joined = append(joined, s)
-	}
-	return joined
 }

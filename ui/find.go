@@ -19,6 +19,7 @@ import (
 // finder searches all functions of the target as one types.
 type finder struct {
 	input   textinput.Model
+	look    *symbols.Searcher
 	query   string    // of the matches
 	running bool      // a search is under way
 	since   time.Time // when it began
@@ -41,7 +42,7 @@ type foundMsg struct {
 }
 
 func newFinder(m *model) *finder {
-	f := &finder{input: textinput.New()}
+	f := &finder{input: textinput.New(), look: symbols.NewSearcher(m.target.Files)}
 	f.input.KeyMap.Paste.SetEnabled(false) // no look into the clipboard of the host; the terminal pastes
 	f.input.SetVirtualCursor(false)        // the terminal's own stands there, and does not blink
 	f.input.Focus()
@@ -64,9 +65,9 @@ func (f *finder) search(m *model) tea.Cmd {
 		return nil
 	}
 	f.running, f.since = true, m.now
-	files, query := m.target.Files, f.input.Value()
+	look, query := f.look, f.input.Value()
 	return func() tea.Msg {
-		matches, total := symbols.Search(files, query, findLimit)
+		matches, total := look.Search(query, findLimit)
 		return foundMsg{query, matches, total}
 	}
 }
