@@ -81,21 +81,38 @@ func Check(r Request, h Hazards) Finding {
 	if f := checkPlace(r.Function.Place); f.Verdict != Fine {
 		return f
 	}
-	code, err := r.File.Code(r.Function, maxInstruction)
+	var asks Finding
+	if r.Kind == Return {
+		if asks = checkReturn(r, h); asks.Verdict == Refuses {
+			return asks
+		}
+	}
+	for _, at := range r.File.Points(r.Function) {
+		if f := checkPoint(r, at); f.Verdict != Fine {
+			return f
+		}
+	}
+	return asks
+}
+
+// checkPoint looks at the instruction that gets the breakpoint.
+func checkPoint(r Request, at symbols.Point) Finding {
+	code, err := r.File.CodeAt(at.Offset, maxInstruction)
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
-	if f := checkCode(code); x86(r.File) && f.Verdict != Fine {
-		if r.Function.Into > 0 {
+	if !x86(r.File) {
+		return Finding{}
+	}
+	inside := r.Function.Into > 0 || at.Offset != r.Function.Offset
+	if f := checkCode(code); f.Verdict != Fine {
+		if inside {
 			f.Reason, f.Way = strings.Replace(f.Reason, "the first instruction", "the instruction", 1), beside
 		}
 		return f
 	}
-	if r.Function.Into > 0 && bytes.HasPrefix(code, nop5) && x86(r.File) {
+	if inside && bytes.HasPrefix(code, nop5) {
 		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
-	}
-	if r.Kind == Return {
-		return checkReturn(r, h)
 	}
 	return Finding{}
 }

@@ -137,7 +137,7 @@ func (r *Recorder) function(p *Probe) int {
 		points[i] = uint64(at.Offset)
 	}
 	r.w.Function(&recording.Function{
-		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place), Points: points,
+		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place), Points: points, Again: p.HitsAgain(),
 	})
 	n := len(r.functions)
 	r.functions[fn] = n

@@ -155,7 +155,7 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 func points(rf *recording.Function) []symbols.Point {
 	ps := make([]symbols.Point, len(rf.Points))
 	for i, at := range rf.Points {
-		ps[i].Offset = symbols.Offset(at)
+		ps[i] = symbols.Point{Offset: symbols.Offset(at), Again: rf.Again}
 	}
 	return ps
 }

@@ -69,6 +69,7 @@ const (
 // Point is where a breakpoint goes.
 type Point struct {
 	Offset Offset
+	Again  bool // one call may hit it more than once
 }
 
 // File is an ELF file: an executable or a shared library. Its exported fields
@@ -99,9 +100,14 @@ func (f *File) code() []Function {
 	return f.Functions[:sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Place >= NoCode })]
 }
 
-// Points is where the breakpoints of a function go, at least one. Each of them is
-// hit once a call.
-func (f *File) Points(fn *Function) []Point { return []Point{{fn.Offset}} }
+// Points is where the breakpoints of a function go, at least one. A call hits one of
+// them once, unless it says Again.
+func (f *File) Points(fn *Function) []Point {
+	if f.Go && fn.Into == 0 && fn.Place < NoCode && f.r != nil {
+		return []Point{f.goPoint(fn)}
+	}
+	return []Point{{Offset: fn.Offset}}
+}
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and
 // Code fails; the functions and their names stay.

@@ -255,8 +255,8 @@ func (m *model) drawTotals(c *chart.Canvas) {
 		x = c.Text(x, 0, "? not exact: "+shorten(t.off.name, 20, th.Ellipsis)+" does not balance", th.Warn)
 	case t.missed > 0:
 		x = c.Text(c.Text(x, 0, fitCount(float64(t.missed), 12), th.Warn.With(chart.Bold))+1, 0, "missed", th.Warn)
-	case t.anew:
-		x = c.Text(x, 0, "≈ Go: a call can hit twice", th.Warn)
+	case t.again:
+		x = c.Text(x, 0, "≈ a call can hit twice", th.Warn)
 	case t.any:
 		x = c.Text(x, 0, th.Check+" exact", th.Good)
 		if t.not > 0 {

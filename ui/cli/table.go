@@ -182,8 +182,8 @@ func verdict(s *probes.Snapshot) string {
 			all.add("no call reached %[2]s: "+uncalled(s), 1, name)
 		}
 		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
-		if p.File.Go {
-			all.add("%[2]s: "+probes.GoNote, 1, name)
+		if p.HitsAgain() {
+			all.add("%[2]s: "+probes.AgainNote, 1, name)
 		}
 		all.add("%s hits of %s by others are left out", p.Filtered, name)
 	}
