@@ -105,7 +105,11 @@ func checkPoint(r Request, at symbols.Point) Finding {
 		return Finding{}
 	}
 	inside := r.Function.Into > 0 || at.Offset != r.Function.Offset
-	if f := checkCode(code); f.Verdict != Fine {
+	f := checkCode(code)
+	if f.Verdict == Fine && (!r.File.ReadsAlike(code) || r.File.Class == elf.ELFCLASS32 && bytes.HasPrefix(code, nop5)) {
+		f = Finding{Verdict: Refuses, Reason: "the kernel could take the first instruction, which is of 32-bit code, for another one of 64-bit code", Way: beside}
+	}
+	if f.Verdict != Fine {
 		if inside {
 			f.Reason, f.Way = strings.Replace(f.Reason, "the first instruction", "the instruction", 1), beside
 		}
