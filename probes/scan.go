@@ -139,7 +139,7 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 	for i, rf := range files {
 		f := &symbols.File{
 			Path: rf.Path, Dev: rf.Dev, Ino: rf.Ino, BuildID: rf.BuildID, Machine: elf.Machine(rf.Machine), Class: elf.Class(rf.Class),
-			Go: rf.Go, Unwinds: rf.Unwinds, Library: rf.Library, Switches: rf.Switches,
+			Go: rf.Go, Unwinds: rf.Unwinds, Library: rf.Library, Switches: rf.Switches, Replaced: rf.Replaced,
 		}
 		t.files = append(t.files, f)
 		numbers := byFile[i]

@@ -189,7 +189,19 @@ func (p *Process) File(m Mapping) (*File, error) {
 		f.Close()
 		return nil, fmt.Errorf("process %s has ended", p)
 	}
+	f.Replaced = p.replaced(m)
 	return f, nil
+}
+
+// replaced is what stands at the path of a mapping now.
+func (p *Process) replaced(m Mapping) string {
+	if !m.Deleted {
+		return ""
+	}
+	if _, err := os.Stat(p.path("root", m.Path)); err != nil {
+		return Deleted
+	}
+	return Overwritten
 }
 
 // openMapped tries the kernel's link to the mapped file, which needs

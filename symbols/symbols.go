@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"sort"
+
+	"golang.org/x/sys/unix"
 )
 
 // Addr is an ELF virtual address: what the symbol table says, before any
@@ -29,14 +31,17 @@ type Symbol struct {
 }
 
 // String is name, name@version or name@@version, fit for a terminal.
-func (s Symbol) String() string {
+func (s Symbol) String() string { return Printable(s.Raw()) }
+
+// Raw is the same with the bytes that the file has: not for a terminal.
+func (s Symbol) Raw() string {
 	switch {
 	case s.Version == "":
-		return Printable(s.Name)
+		return s.Name
 	case s.Default:
-		return Printable(s.Name + "@@" + s.Version)
+		return s.Name + "@@" + s.Version
 	}
-	return Printable(s.Name + "@" + s.Version)
+	return s.Name + "@" + s.Version
 }
 
 // old says that the name means another function when a program is linked today.
@@ -87,12 +92,42 @@ type File struct {
 	Library   bool       // it is for other programs to load
 	Stripped  bool       // its functions are those that it exports: the table of all was taken away
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
+	Replaced  string     // Deleted or Overwritten since the process through which it was opened mapped it; or empty
 	Functions []Function // those with code in order of address; then those without, in order of name
+
+	layered bool          // of an overlay, which shows the inodes of other file systems
+	changed unix.Timespec // of the inode, which nobody can set
 
 	file  *os.File
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
 	names nameCache
+}
+
+// What can become of the path of a file that a process has mapped. The process goes on
+// with the old file.
+const (
+	Deleted     = "deleted"
+	Overwritten = "replaced" // another file is there
+)
+
+// Badge says what became of the file since it was mapped, as in "libc.so.6, deleted on
+// disk since it was mapped"; it is empty if it is the one on disk.
+func (f *File) Badge() string {
+	switch f.Replaced {
+	case Deleted, Overwritten:
+		return f.Replaced + " on disk since it was mapped"
+	}
+	return ""
+}
+
+// Same tells whether two files are one inode to the kernel, with one set of
+// breakpoints. Overlays, such as the containers of one image, each show it as of a
+// device of their own; that its number is kept is so where all layers are on one file
+// system.
+func (f *File) Same(o *File) bool {
+	return f.Ino == o.Ino && (f.Dev == o.Dev ||
+		(f.layered || o.layered) && f.size == o.size && f.changed == o.changed && f.BuildID == o.BuildID)
 }
 
 // code is the functions that have code in the file, in order of address.

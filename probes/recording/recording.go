@@ -68,6 +68,7 @@ type File struct {
 	Unwinds  bool   `json:"unwinds,omitempty"`
 	Library  bool   `json:"library,omitempty"`
 	Switches bool   `json:"switches,omitempty"`
+	Replaced string `json:"replaced,omitempty"` // as symbols.File
 }
 
 // Function is one that has, or had, a probe. Its number is how many functions
