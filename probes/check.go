@@ -129,21 +129,39 @@ func Check(r Request, h Hazards) Finding {
 	if startup(r.Function) {
 		return Finding{Verdict: Refuses, Reason: "start-up code of the compiler, not of the program"}
 	}
-	code, err := r.File.Code(r.Function, maxInstruction)
+	var asks Finding
+	if r.Kind == Return {
+		if asks = checkReturn(r, h); asks.Verdict == Refuses {
+			return asks
+		}
+	}
+	for _, at := range r.File.Points(r.Function) {
+		if f := checkPoint(r, at); f.Verdict != Fine {
+			return f
+		}
+	}
+	return asks
+}
+
+// checkPoint looks at the instruction that gets the breakpoint.
+func checkPoint(r Request, at symbols.Point) Finding {
+	code, err := r.File.CodeAt(at.Offset, maxInstruction)
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
-	if f := checkCode(r.File.Machine, code); f.Verdict != Fine {
-		if r.Function.Into > 0 {
+	inside := r.Function.Into > 0 || at.Offset != r.Function.Offset
+	f := checkCode(r.File.Machine, code)
+	if f.Verdict == Fine && (!r.File.ReadsAlike(code) || r.File.Class == elf.ELFCLASS32 && bytes.HasPrefix(code, nop5)) {
+		f = Finding{Verdict: Refuses, Reason: "the kernel could take the first instruction, which is of 32-bit code, for another one of 64-bit code", Way: beside}
+	}
+	if f.Verdict != Fine {
+		if inside {
 			f.Reason, f.Way = strings.Replace(f.Reason, "the first instruction", "the instruction", 1), beside
 		}
 		return f
 	}
-	if r.Function.Into > 0 && bytes.HasPrefix(code, nop5) && x86(r.File) {
+	if inside && x86(r.File) && bytes.HasPrefix(code, nop5) {
 		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
-	}
-	if r.Kind == Return {
-		return checkReturn(r, h)
 	}
 	return Finding{}
 }

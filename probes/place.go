@@ -173,8 +173,8 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	if err := c.reserve(p); err != nil {
 		return nil, err
 	}
-	if r.File.Go {
-		p.note = GoNote
+	if p.HitsAgain() {
+		p.note = AgainNote
 	}
 	if r.Kind == Return {
 		c.timedAt[siteOf(p.File, p.Function)] = p
@@ -183,10 +183,15 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	return p, nil
 }
 
-// GoNote marks the entries of Go functions: the prologue calls the runtime to grow
-// the stack, or to let another goroutine run, and then begins again at the first
-// instruction (runtime.morestack).
-const GoNote = "hits can be more than calls: Go begins a function anew when its stack grows"
+// AgainNote marks probes of which a hit may be no call: a loop goes back to the
+// function's first instruction, or it is a Go function whose stack check is not
+// understood, and Go begins a function again when its stack grows.
+const AgainNote = "hits can be more than calls: the function can come back to the instruction that is probed"
+
+// HitsAgain tells whether one call may hit the probe more than once.
+func (p *Probe) HitsAgain() bool {
+	return slices.ContainsFunc(p.Points, func(at symbols.Point) bool { return at.Again })
+}
 
 // site is where a function is, by whatever name.
 type site struct {

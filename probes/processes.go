@@ -94,6 +94,10 @@ func (o *opener) files(p *symbols.Process) {
 			continue
 		}
 		o.seen[id] = true
+		if slices.ContainsFunc(o.t.all, f.Same) {
+			_ = f.Close()
+			continue
+		}
 		o.t.all = append(o.t.all, f)
 	}
 }

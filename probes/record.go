@@ -125,7 +125,7 @@ func (r *Recorder) function(p *Probe) int {
 		r.files[f] = file
 		r.w.File(&recording.File{
 			Path: f.Path, Dev: f.Dev, Ino: f.Ino, BuildID: f.BuildID, Machine: uint16(f.Machine), Class: uint8(f.Class),
-			Go: f.Go, Unwinds: f.Unwinds, Library: f.Library, Switches: f.Switches,
+			Go: f.Go, Unwinds: f.Unwinds, Library: f.Library, Switches: f.Switches, Replaced: f.Replaced,
 		})
 	}
 	names := []recording.Name{recording.Name(fn.Symbol)}
@@ -137,7 +137,7 @@ func (r *Recorder) function(p *Probe) int {
 		points[i] = uint64(at.Offset)
 	}
 	r.w.Function(&recording.Function{
-		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place), Points: points,
+		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place), Points: points, Again: p.HitsAgain(),
 	})
 	n := len(r.functions)
 	r.functions[fn] = n

@@ -139,7 +139,7 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 	for i, rf := range files {
 		f := &symbols.File{
 			Path: rf.Path, Dev: rf.Dev, Ino: rf.Ino, BuildID: rf.BuildID, Machine: elf.Machine(rf.Machine), Class: elf.Class(rf.Class),
-			Go: rf.Go, Unwinds: rf.Unwinds, Library: rf.Library, Switches: rf.Switches,
+			Go: rf.Go, Unwinds: rf.Unwinds, Library: rf.Library, Switches: rf.Switches, Replaced: rf.Replaced,
 		}
 		t.files = append(t.files, f)
 		numbers := byFile[i]
@@ -155,7 +155,7 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 func points(rf *recording.Function) []symbols.Point {
 	ps := make([]symbols.Point, len(rf.Points))
 	for i, at := range rf.Points {
-		ps[i].Offset = symbols.Offset(at)
+		ps[i] = symbols.Point{Offset: symbols.Offset(at), Again: rf.Again}
 	}
 	return ps
 }

@@ -84,7 +84,7 @@ func (t *Target) open(paths []string) (files []*symbols.File, err error) {
 			errs = append(errs, err)
 			continue
 		}
-		if i := slices.IndexFunc(t.all, func(o *symbols.File) bool { return o.Dev == f.Dev && o.Ino == f.Ino }); i >= 0 {
+		if i := slices.IndexFunc(t.all, f.Same); i >= 0 {
 			_ = f.Close()
 			f = t.all[i]
 		} else {

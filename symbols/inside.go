@@ -129,8 +129,7 @@ func (f *File) instruction(code []byte) (uint64, error) {
 		_, err := arm64asm.Decode(code)
 		return 4, err
 	case elf.EM_X86_64, elf.EM_386:
-		// endbr64 and endbr32, which the decoder takes apart.
-		if len(code) >= 4 && code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3]&^1 == 0xfa {
+		if isEndbr(code) {
 			return 4, nil
 		}
 		if f.Machine == elf.EM_X86_64 {
@@ -151,6 +150,11 @@ func (f *File) instruction(code []byte) (uint64, error) {
 		return uint64(inst.Len), err
 	}
 	return 0, errInstruction
+}
+
+// isEndbr tells endbr64 and endbr32, which the decoder takes apart.
+func isEndbr(code []byte) bool {
+	return len(code) >= 4 && code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3]&^1 == 0xfa
 }
 
 // inExclusive tells whether an ARM64 instruction leaves its CPU between ldxr and

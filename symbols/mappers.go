@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,26 @@ func (f *File) Mappers(within time.Duration) (n int, all bool) {
 		return 0, false
 	}
 	needle := fmt.Appendf(nil, " %02x:%02x %d ", unix.Major(m.Dev), unix.Minor(m.Dev), m.Ino)
+	return countProcesses(within, func(pid string) bool { return hasCode("/proc/"+pid+"/maps", needle) })
+}
+
+// OldMappers counts the processes that run an older file of the same path, which is
+// deleted since. What is probed in this one does not count in them.
+func (f *File) OldMappers(within time.Duration) (n int, all bool) {
+	path, err := os.Readlink(f.Open) // the one that the kernel knows
+	var here, there unix.Stat_t
+	if err != nil || unix.Stat("/", &here) != nil {
+		return 0, false
+	}
+	needle := []byte(" " + strings.ReplaceAll(path, "\n", `\012`) + deletedMark + "\n")
+	return countProcesses(within, func(pid string) bool {
+		return hasCode("/proc/"+pid+"/maps", needle) &&
+			unix.Stat("/proc/"+pid+"/root", &there) == nil && there.Dev == here.Dev && there.Ino == here.Ino
+	})
+}
+
+// countProcesses counts those that are as asked, for as long as given.
+func countProcesses(within time.Duration, is func(pid string) bool) (n int, all bool) {
 	var count atomic.Int64
 	var stop atomic.Bool
 	done := make(chan struct{})
@@ -33,7 +54,7 @@ func (f *File) Mappers(within time.Duration) (n int, all bool) {
 			if stop.Load() {
 				return
 			}
-			if _, err := strconv.Atoi(p.Name()); err == nil && hasCode("/proc/"+p.Name()+"/maps", needle) {
+			if _, err := strconv.Atoi(p.Name()); err == nil && is(p.Name()) {
 				count.Add(1)
 			}
 		}

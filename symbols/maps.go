@@ -132,9 +132,10 @@ func (f *File) mapsAs(want Mapping) bool {
 	return ok && m.Dev == want.Dev && m.Ino == want.Ino
 }
 
-// mappedAs maps the file here for a moment, to see how the kernel lists it.
+// mappedAs maps the file here for a moment, to see how the kernel lists it. The
+// mapping is shared: into private ones the kernel puts the file's breakpoints.
 func (f *File) mappedAs() (m Mapping, ok bool) {
-	b, err := unix.Mmap(int(f.file.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
+	b, err := unix.Mmap(int(f.file.Fd()), 0, 1, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return m, false
 	}

@@ -36,7 +36,11 @@ func (s *Sources) OpenAs(shown, path string) (*File, error) {
 		file: file,
 		r:    file,
 		size: uint64(st.Size),
+
+		changed: st.Ctim,
 	}
+	var fs unix.Statfs_t
+	f.layered = unix.Fstatfs(int(file.Fd()), &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC
 	if err := f.read(); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("%s %w", Printable(shown), err)

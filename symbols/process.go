@@ -190,6 +190,7 @@ func (p *Process) File(m Mapping) (*File, error) {
 		f.Close()
 		return nil, fmt.Errorf("process %s has ended", p)
 	}
+	f.Replaced = p.replaced(m)
 	return f, nil
 }
 
@@ -204,6 +205,17 @@ func (p *Process) otherRoot() string {
 		return ""
 	}
 	return root
+}
+
+// replaced is what stands at the path of a mapping now.
+func (p *Process) replaced(m Mapping) string {
+	if !m.Deleted {
+		return ""
+	}
+	if _, err := os.Stat(p.path("root", m.Path)); err != nil {
+		return Deleted
+	}
+	return Overwritten
 }
 
 // openMapped tries the kernel's link to the mapped file, which needs

@@ -252,16 +252,25 @@ func (f *Function) setNames(same []symbol) {
 // Code is the first up to n bytes of fn as the file has them: fewer at the end
 // of the file. A process may have other bytes in memory.
 func (f *File) Code(fn *Function, n int) ([]byte, error) {
-	if f.r == nil {
-		return nil, fmt.Errorf("%s is not open, so its code cannot be read", Printable(f.Path))
+	b, err := f.CodeAt(fn.Offset, n)
+	if err != nil {
+		return nil, fmt.Errorf("the code of %s in %s cannot be read: %w", fn.Demangled(), Printable(f.Path), err)
 	}
-	if n <= 0 || uint64(fn.Offset) >= f.size {
+	return b, nil
+}
+
+// CodeAt is up to n bytes from a place in the file, as Code.
+func (f *File) CodeAt(off Offset, n int) ([]byte, error) {
+	if f.r == nil {
+		return nil, errors.New("the file is not open")
+	}
+	if n <= 0 || uint64(off) >= f.size {
 		return nil, nil
 	}
-	b := make([]byte, min(uint64(n), f.size-uint64(fn.Offset)))
-	got, err := f.r.ReadAt(b, int64(fn.Offset))
+	b := make([]byte, min(uint64(n), f.size-uint64(off)))
+	got, err := f.r.ReadAt(b, int64(off))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the code of %s in %s cannot be read: %w", fn.Demangled(), Printable(f.Path), cause(err))
+		return nil, cause(err)
 	}
 	return b[:got], nil
 }

@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"sort"
+
+	"golang.org/x/sys/unix"
 )
 
 // Addr is an ELF virtual address: what the symbol table says, before any
@@ -29,14 +31,17 @@ type Symbol struct {
 }
 
 // String is name, name@version or name@@version, fit for a terminal.
-func (s Symbol) String() string {
+func (s Symbol) String() string { return Printable(s.Raw()) }
+
+// Raw is the same with the bytes that the file has: not for a terminal.
+func (s Symbol) Raw() string {
 	switch {
 	case s.Version == "":
-		return Printable(s.Name)
+		return s.Name
 	case s.Default:
-		return Printable(s.Name + "@@" + s.Version)
+		return s.Name + "@@" + s.Version
 	}
-	return Printable(s.Name + "@" + s.Version)
+	return s.Name + "@" + s.Version
 }
 
 // old says that the name means another function when a program is linked today.
@@ -70,6 +75,7 @@ const (
 // Point is where a breakpoint goes.
 type Point struct {
 	Offset Offset
+	Again  bool // one call may hit it more than once
 }
 
 // File is an ELF file: an executable or a shared library. Its exported fields
@@ -89,9 +95,13 @@ type File struct {
 	Source    string     // where the names come from: "symbol table", or what was found in its place; empty where only exports are known
 	Notes     []string   // sentences: what was passed over in the search for names, and why; fit for a terminal
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
+	Replaced  string     // Deleted or Overwritten since the process through which it was opened mapped it; or empty
 	Functions []Function // those with code in order of address; then those without, in order of name
 
-	from  *Sources
+	from    *Sources
+	layered bool          // of an overlay, which shows the inodes of other file systems
+	changed unix.Timespec // of the inode, which nobody can set
+
 	file  *os.File
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
@@ -99,14 +109,45 @@ type File struct {
 	wants importCache
 }
 
+// What can become of the path of a file that a process has mapped. The process goes on
+// with the old file.
+const (
+	Deleted     = "deleted"
+	Overwritten = "replaced" // another file is there
+)
+
+// Badge says what became of the file since it was mapped, as in "libc.so.6, deleted on
+// disk since it was mapped"; it is empty if it is the one on disk.
+func (f *File) Badge() string {
+	switch f.Replaced {
+	case Deleted, Overwritten:
+		return f.Replaced + " on disk since it was mapped"
+	}
+	return ""
+}
+
+// Same tells whether two files are one inode to the kernel, with one set of
+// breakpoints. Overlays, such as the containers of one image, each show it as of a
+// device of their own; that its number is kept is so where all layers are on one file
+// system.
+func (f *File) Same(o *File) bool {
+	return f.Ino == o.Ino && (f.Dev == o.Dev ||
+		(f.layered || o.layered) && f.size == o.size && f.changed == o.changed && f.BuildID == o.BuildID)
+}
+
 // code is the functions that have code in the file, in order of address.
 func (f *File) code() []Function {
 	return f.Functions[:sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Place >= NoCode })]
 }
 
-// Points is where the breakpoints of a function go, at least one. Each of them is
-// hit once a call.
-func (f *File) Points(fn *Function) []Point { return []Point{{fn.Offset}} }
+// Points is where the breakpoints of a function go, at least one. A call hits one of
+// them once, unless it says Again.
+func (f *File) Points(fn *Function) []Point {
+	if f.Go && fn.Into == 0 && fn.Place < NoCode && f.r != nil {
+		return []Point{f.goPoint(fn)}
+	}
+	return []Point{{Offset: fn.Offset}}
+}
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and
 // Code fails; the functions and their names stay.

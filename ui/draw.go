@@ -164,7 +164,10 @@ func (m *model) drawHeader(c *chart.Canvas) {
 	}
 	dot := " " + string(th.Dot) + " "
 	parts := []string{clean(version(cmp.Or(m.target.Kernel, m.snap.Kernel))), format.Things(m.snap.CPUs, "CPU"), m.snap.Method, format.Things(m.probed(), "probe")}
-	files := m.fileNames()
+	files, badge := m.fileNames(), m.badge(x-end-len(dot)-chart.Width(parts[3])-3)
+	if badge != "" {
+		end = c.Text(c.Text(end, 0, dot, th.Faint), 0, badge, th.Warn)
+	}
 	// What goes first where there is no room: files, method, kernel, CPUs.
 	width := func() int { return chart.Width(strings.Join(present(parts), dot)) }
 	used := func() int { return end + 3 + width() }
@@ -190,6 +193,25 @@ func (m *model) drawHeader(c *chart.Canvas) {
 
 func present(parts []string) []string {
 	return slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" })
+}
+
+// badge says within a width that the target runs files that are not those on disk. It
+// stays where the names of the files have to go.
+func (m *model) badge(room int) string {
+	var old []string
+	for _, f := range m.target.Files {
+		if f.Badge() != "" {
+			old = append(old, clean(filepath.Base(f.Path))+" "+f.Replaced+" on disk")
+		}
+	}
+	switch n := len(old); {
+	case n == 0:
+		return ""
+	case n == 1 && chart.Width(old[0]) <= room:
+		return old[0]
+	default:
+		return format.Things(n, "old file")
+	}
 }
 
 func (m *model) fileNames() string {
@@ -255,8 +277,8 @@ func (m *model) drawTotals(c *chart.Canvas) {
 		x = c.Text(x, 0, "? not exact: "+shorten(t.off.name, 20, th.Ellipsis)+" does not balance", th.Warn)
 	case t.missed > 0:
 		x = c.Text(c.Text(x, 0, fitCount(float64(t.missed), 12), th.Warn.With(chart.Bold))+1, 0, "missed", th.Warn)
-	case t.anew:
-		x = c.Text(x, 0, "≈ Go: a call can hit twice", th.Warn)
+	case t.again:
+		x = c.Text(x, 0, "≈ a call can hit twice", th.Warn)
 	case t.any:
 		x = c.Text(x, 0, th.Check+" exact", th.Good)
 		if t.not > 0 {

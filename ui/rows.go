@@ -294,7 +294,7 @@ type totals struct {
 	perCPU []float64
 	off    *row // at rest and not in balance
 	not    int  // refused or failed
-	anew   bool // a Go function: see probes.GoNote
+	again  bool // a probe hits again: see probes.AgainNote
 	any    bool
 }
 
@@ -313,7 +313,7 @@ func (m *model) total() totals {
 		if !st.Stood() && st.State != probes.Placing {
 			t.not++
 		}
-		t.anew = t.anew || st.Stood() && st.File.Go
+		t.again = t.again || st.Stood() && st.HitsAgain()
 		t.missed += st.Missed.Total()
 		if r.zero != nil {
 			t.missed -= r.zero.Missed.Total()

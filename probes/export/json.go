@@ -36,6 +36,8 @@ type object struct {
 type target struct {
 	Path    string `json:"path"`
 	BuildID string `json:"build_id"`
+
+	Replaced string `json:"replaced"` // deleted, or replaced, since it was mapped
 }
 
 // cgroup is the first of cgroups, or empty.
@@ -141,7 +143,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 		st := &s.Probes[i]
 		if !seen[st.File] {
 			seen[st.File] = true
-			o.Targets = append(o.Targets, target{st.File.Path, st.File.BuildID})
+			o.Targets = append(o.Targets, target{st.File.Path, st.File.BuildID, st.File.Replaced})
 		}
 		o.Probes = append(o.Probes, probeObject(s, st))
 	}
@@ -162,7 +164,7 @@ func filterObject(f probes.Filter) filter {
 func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 	fn := st.Function
 	p := probe{
-		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.String(), Aliases: aliases(fn),
+		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.Raw(), Aliases: aliases(fn),
 		Path: st.File.Path, Address: hex(fn.Addr), Points: points(st.Points),
 		Kind: st.Kind.String(), State: st.State.String(), Note: st.Note,
 	}

@@ -20,10 +20,11 @@ func writeLine(w io.Writer, o any) error {
 	return err
 }
 
-// inert escapes the control characters that JSON lets stand and that some terminals
-// obey: U+007F to U+009F. They can only be in strings.
+// inert escapes the characters that JSON lets stand and that some terminals obey:
+// U+007F to U+009F, and those that turn the direction of text. They can only be in
+// strings.
 func inert(line []byte) []byte {
-	obeyed := func(r rune) bool { return r >= 0x7f && unicode.IsControl(r) }
+	obeyed := func(r rune) bool { return r >= 0x7f && r <= 0xffff && unicode.In(r, unicode.Cc, unicode.Cf) }
 	if !bytes.ContainsFunc(line, obeyed) {
 		return line
 	}

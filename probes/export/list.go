@@ -38,7 +38,7 @@ func List(w io.Writer, all []probes.Listing) error {
 			fn := &all[i].Functions[j]
 			limit := all[i].Limits[fn.Function]
 			o := function{
-				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
+				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.Raw(), Aliases: aliases(fn.Function),
 				Path: file.Path, BuildID: file.BuildID, Points: []pt{},
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
 			}

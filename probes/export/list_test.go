@@ -2,6 +2,8 @@ package export
 
 import (
 	"bytes"
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"uprobetop/probes"
@@ -36,5 +38,26 @@ func TestList(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("got  %swant %s", b.String(), want)
+	}
+}
+
+// The symbol is as it stands in the table, whatever a terminal would make of it.
+func TestRawSymbol(t *testing.T) {
+	const name = "a\x1b[2J\u202eb\u009b"
+	fn := symbols.Function{Symbol: symbols.Symbol{Name: name, Version: "V", Default: true}}
+	l := probes.Listing{File: &symbols.File{}, Functions: []symbols.Listed{{Function: &fn, Shown: fn.Demangled()}}}
+	var b bytes.Buffer
+	if err := List(&b, []probes.Listing{l}); err != nil {
+		t.Fatal(err)
+	}
+	var o struct{ Name, Symbol string }
+	if err := json.Unmarshal(b.Bytes(), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Symbol != name+"@@V" || o.Name != symbols.Printable(name) {
+		t.Errorf("%q, %q", o.Symbol, o.Name)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\u202e\u009b") {
+		t.Errorf("%q would be obeyed", b.String())
 	}
 }

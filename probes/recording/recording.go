@@ -68,6 +68,7 @@ type File struct {
 	Unwinds  bool   `json:"unwinds,omitempty"`
 	Library  bool   `json:"library,omitempty"`
 	Switches bool   `json:"switches,omitempty"`
+	Replaced string `json:"replaced,omitempty"` // as symbols.File
 }
 
 // Function is one that has, or had, a probe. Its number is how many functions
@@ -80,7 +81,8 @@ type Function struct {
 	Size   uint64 `json:"size,omitempty"`
 	Place  uint8  `json:"place,omitempty"`
 
-	Points []uint64 `json:"points"` // offsets in the file
+	Points []uint64 `json:"points"`          // offsets in the file
+	Again  bool     `json:"again,omitempty"` // one call may hit a point more than once
 }
 
 // Name is a name as it stands in a symbol table.

@@ -185,6 +185,9 @@ func headline(l *probes.Listing) string {
 	if l.File.BuildID != "" {
 		parts = append(parts, "build id "+l.File.BuildID)
 	}
+	if badge := l.File.Badge(); badge != "" {
+		parts = append(parts, badge)
+	}
 	imported := l.Imported()
 	parts = append(parts, format.Things(len(l.File.Functions)-imported, "function"))
 	parts = append(parts, format.Count(uint64(l.Limited(probes.Cannot)))+" cannot be probed")

@@ -39,6 +39,7 @@ func runScreen(ctx context.Context, s Streams, f *screenFlags, args []string) er
 		target.Close()
 		return err
 	}
+	older(s, target.Filter(), requests)
 	for {
 		config := f.config(target, requests)
 		config.Slow = f.slow

@@ -117,6 +117,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if err := f.consent(s, config.Filter, requests); err != nil {
 		return err
 	}
+	older(s, config.Filter, requests)
 	without := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)
 	defer stop()

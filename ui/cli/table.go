@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -165,6 +166,7 @@ func uncalled(s *probes.Snapshot) string {
 func verdict(s *probes.Snapshot) string {
 	all := remarks{of: map[string]*remark{}}
 	exact, left := true, 0
+	old := map[*symbols.File]bool{}
 	for i := range s.Probes {
 		p := &s.Probes[i]
 		name := p.Function.Demangled()
@@ -182,8 +184,12 @@ func verdict(s *probes.Snapshot) string {
 			all.add("no call reached %[2]s: "+uncalled(s), 1, name)
 		}
 		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
-		if p.File.Go {
-			all.add("%[2]s: "+probes.GoNote, 1, name)
+		if badge := p.File.Badge(); badge != "" && !old[p.File] {
+			old[p.File] = true
+			all.add("%[2]s is "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
+		}
+		if p.HitsAgain() {
+			all.add("%[2]s: "+probes.AgainNote, 1, name)
 		}
 		all.add("%s hits of %s by others are left out", p.Filtered, name)
 	}

@@ -130,6 +130,36 @@ func (n *ids) Set(text string) error {
 // a question.
 const many = 10
 
+// looking is how long processes are looked through before probes are placed.
+const looking = 500 * time.Millisecond
+
+// older says that processes run an older copy of a file that was named by its path: a
+// count of the one on disk is 0 for them.
+func older(s Streams, filter probes.Filter, requests []probes.Request) {
+	if !filter.Everybody() {
+		return
+	}
+	looked := map[*symbols.File]bool{}
+	for _, r := range requests {
+		if looked[r.File] {
+			continue
+		}
+		looked[r.File] = true
+		n, all := r.File.OldMappers(looking)
+		if n == 0 {
+			continue
+		}
+		who := "1 process runs"
+		if n > 1 {
+			who = format.Count(uint64(n)) + " processes run"
+		}
+		if !all {
+			who = "at least " + who
+		}
+		fmt.Fprintf(s.Err, "uprobetop: %s an older copy of %s, which is deleted and does not count here: -p names one\n", who, symbols.Printable(r.File.Path))
+	}
+}
+
 // everyCgroup tells whether a filter names the cgroup that all others are in.
 func everyCgroup(f probes.Filter) bool {
 	root, err := probes.CgroupRoot()
@@ -143,7 +173,6 @@ func (t *targetFlags) consent(s Streams, filter probes.Filter, requests []probes
 	if !probes.HostWide(filter, attachMethods[t.attach]) || t.all || t.yes {
 		return nil
 	}
-	const patience = 500 * time.Millisecond
 	asked := map[*symbols.File]bool{}
 	for _, r := range requests {
 		f := r.File
@@ -151,7 +180,7 @@ func (t *targetFlags) consent(s Streams, filter probes.Filter, requests []probes
 			continue
 		}
 		asked[f] = true
-		n, all := f.Mappers(patience)
+		n, all := f.Mappers(looking)
 		if n <= many {
 			continue
 		}

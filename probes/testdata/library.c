@@ -1,0 +1,2 @@
+// A library whose function somebody counts.
+void provided(void) { __asm__ volatile("" ::: "memory"); }
