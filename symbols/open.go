@@ -19,7 +19,10 @@ func Open(path string) (*File, error) { return OpenAs(path, path) }
 
 // OpenAs is Open for a file that people know by another path than the one at
 // which it can be opened, such as a file of another mount namespace.
-func OpenAs(shown, path string) (*File, error) {
+func OpenAs(shown, path string) (*File, error) { return openOf(nil, shown, path) }
+
+// openOf is OpenAs for a file of a process, or of none.
+func openOf(p *Process, shown, path string) (*File, error) {
 	file, st, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", Printable(shown), err)
@@ -32,6 +35,8 @@ func OpenAs(shown, path string) (*File, error) {
 		file: file,
 		r:    file,
 		size: uint64(st.Size),
+
+		process: p,
 	}
 	if err := f.read(); err != nil {
 		file.Close()

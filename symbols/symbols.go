@@ -86,12 +86,16 @@ type File struct {
 	Library   bool       // it is for other programs to load
 	Stripped  bool       // its functions are those that it exports: the table of all was taken away
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
+	Untold    string     // why it is not known of all its IFUNCs which variant is in use: a clause, or empty
 	Functions []Function // those with code in order of address; then those without, in order of name
 
 	file  *os.File
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
 	names nameCache
+
+	process  *Process  // whose file it is, or nil
+	indirect *indirect // nil if it has no IFUNC
 }
 
 // code is the functions that have code in the file, in order of address.

@@ -1,0 +1,354 @@
+package symbols
+
+import (
+	"cmp"
+	"debug/elf"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An IFUNC's address is that of its resolver, which a loader calls once to learn
+// which variant of the code is for this CPU. What it chose stands in the memory of
+// every process that has the file mapped, in slots that relocations name. A process
+// can write there what it likes, and a breakpoint in the middle of an instruction
+// changes a program: so only the beginning of a function is believed, and what
+// functions there are is told by the file alone.
+
+// indirect is the IFUNCs of a file and what is learnt of them.
+type indirect struct {
+	im        *image
+	id        fileID // as maps files name it; zero if nobody can map it
+	buildID   string
+	resolvers map[uint64]bool
+	versions  map[string][]indirectName
+	begins    map[uint64]bool // functions with a symbol
+	frames    []frame         // and those that the unwinder knows
+
+	asked map[fileID]*relocated // files of processes, each read once
+	told  map[uint64]choice     // by resolver
+}
+
+type indirectName struct {
+	Symbol
+	resolver uint64
+}
+
+// choice is which code a resolver chose.
+type choice struct {
+	addr uint64
+	vdso bool // the kernel's own, which is in no file
+}
+
+// relocated is a file of a process: it has slots for the IFUNCs, or is the same build.
+type relocated struct {
+	im    *image // its headers; what it reads from is closed
+	slots []slot
+	same  bool
+}
+
+// newIndirect collects the IFUNCs of a file; nil if it has none.
+func newIndirect(im *image, all []symbol) *indirect {
+	if !slices.ContainsFunc(all, func(s symbol) bool { return s.indirect }) {
+		return nil
+	}
+	d := &indirect{
+		im: im, resolvers: map[uint64]bool{}, versions: map[string][]indirectName{}, begins: map[uint64]bool{},
+		frames: im.functionStarts(), asked: map[fileID]*relocated{}, told: map[uint64]choice{},
+	}
+	for _, s := range all {
+		switch {
+		case s.indirect:
+			d.resolvers[s.addr] = true
+			d.versions[s.Name] = append(d.versions[s.Name], indirectName{s.Symbol, s.addr})
+		case !s.untyped:
+			d.begins[s.addr] = true
+		}
+	}
+	return d
+}
+
+// resolverOf is the resolver of the IFUNC that another file means by a symbol, or 0.
+func (d *indirect) resolverOf(s Symbol) uint64 {
+	for _, n := range d.versions[s.Name] {
+		if n.Version == s.Version || n.Version == "" || s.Version == "" && n.Default {
+			return n.resolver
+		}
+	}
+	return 0
+}
+
+// isFunction tells whether a function begins at an address, by the word of the file.
+func (d *indirect) isFunction(addr uint64) bool {
+	if _, ok := d.im.fileOffset(addr, elf.PF_X); !ok || d.resolvers[addr] {
+		return false
+	}
+	if d.begins[addr] {
+		return true
+	}
+	_, ok := findFrame(d.frames, addr)
+	return ok
+}
+
+// complete tells whether nothing is left to ask.
+func (d *indirect) complete() bool { return len(d.told) == len(d.resolvers) }
+
+// ask reads what a process that has the file mapped chose, as far as it is not
+// known yet: in the file itself, then in what else is loaded.
+func (d *indirect) ask(p *Process) {
+	m, err := p.memory()
+	if err != nil {
+		return
+	}
+	defer m.Close()
+	files := m.files()
+	at := slices.IndexFunc(files, func(r region) bool { return r.id() == d.id })
+	if at < 0 {
+		at = slices.IndexFunc(files, func(r region) bool { return d.of(m, r).same })
+	}
+	if at < 0 {
+		return
+	}
+	own := files[at]
+	var biases []uint64
+	if im := d.of(m, own).im; im != nil {
+		biases = im.biases(m.of(own.id()))
+	}
+	files[0], files[at] = files[at], files[0]
+	for _, r := range files {
+		f := d.of(m, r)
+		if len(f.slots) == 0 {
+			continue
+		}
+		for _, bias := range f.im.biases(m.of(r.id())) {
+			d.read(m, f, bias, biases)
+		}
+		if d.complete() {
+			return
+		}
+	}
+}
+
+// of reads a file that a process has mapped.
+func (d *indirect) of(m *memory, r region) *relocated {
+	if f, known := d.asked[r.id()]; known {
+		return f
+	}
+	f := &relocated{}
+	d.asked[r.id()] = f
+	im, closer, err := m.open(r)
+	if err != nil || im.machine != d.im.machine {
+		if err == nil {
+			closer.Close()
+		}
+		return f
+	}
+	defer closer.Close()
+	f.im = im
+	f.same = r.id() == d.id
+	if !f.same && d.buildID != "" {
+		var twin File
+		err := twin.readNotes(im)
+		f.same = err == nil && twin.BuildID == d.buildID
+	}
+	f.slots, _ = im.slots(d, f.same) // of a damaged file there are none
+	return f
+}
+
+// read reads the slots of one file in memory.
+func (d *indirect) read(m *memory, f *relocated, bias uint64, biases []uint64) {
+	b := make([]byte, 8)
+	if !f.im.is64 {
+		b = b[:4]
+	}
+	for _, s := range f.slots {
+		if _, known := d.told[s.resolver]; known {
+			continue
+		}
+		if _, err := m.ReadAt(b, int64(bias+s.at)); err != nil {
+			continue
+		}
+		if c, ok := d.judge(word(b), m.vdso, biases); ok {
+			d.told[s.resolver] = c
+		}
+	}
+}
+
+// judge takes what a slot holds for what an IFUNC chose, if it can be: not the way
+// to the loader that is there before the first call, nor another library's function.
+func (d *indirect) judge(value uint64, vdso region, biases []uint64) (choice, bool) {
+	if vdso.Start <= value && value < vdso.End {
+		return choice{vdso: true}, true
+	}
+	for _, bias := range biases {
+		if addr := value - bias; d.isFunction(addr) {
+			return choice{addr: addr}, true
+		}
+	}
+	return choice{}, false
+}
+
+// Bounds on the search among all processes of the host.
+const (
+	searchTime     = 150 * time.Millisecond
+	searchPatience = 16 // processes that had nothing new, once one had something
+)
+
+// search asks the processes of the host: those that have the very file mapped, then
+// those that have the same build of it. It gives up after a while: a process that is
+// busy with its mappings lets nobody see them.
+func (d *indirect) search() {
+	apart := *d // for what may be held up beyond the time, and then ends by itself
+	apart.asked, apart.told = map[fileID]*relocated{}, maps.Clone(d.told)
+	news, over := make(chan map[uint64]choice), make(chan struct{})
+	defer close(over)
+	go func() {
+		defer close(news)
+		apart.searchAll(func() bool {
+			select {
+			case news <- maps.Clone(apart.told):
+				return true
+			case <-over:
+				return false
+			}
+		})
+	}()
+	timer := time.NewTimer(searchTime)
+	defer timer.Stop()
+	for {
+		select {
+		case told, more := <-news:
+			if !more {
+				return
+			}
+			d.told = told
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// searchAll calls tell after each process that knew something, and ends if that
+// returns false.
+func (d *indirect) searchAll(tell func() bool) {
+	pids := witnesses()
+	for _, twins := range []bool{false, true} {
+		if twins && (len(d.told) > 0 || d.buildID == "") {
+			return
+		}
+		patience := searchPatience
+		for _, pid := range pids {
+			p := &Process{PID: pid}
+			if !twins && !p.maps(d.id) {
+				continue
+			}
+			if t, ok := p.tunables(); !ok || t != "" {
+				continue // it may have chosen otherwise than all others
+			}
+			before := len(d.told)
+			d.ask(p)
+			switch {
+			case len(d.told) > before:
+				if patience = searchPatience; !tell() || d.complete() {
+					return
+				}
+			case before > 0:
+				if patience--; patience == 0 {
+					return
+				}
+			}
+		}
+	}
+}
+
+// witnesses is the processes of the host, those of root first: what others have in
+// memory can be meant to mislead.
+func witnesses() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	others := map[int]bool{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Stat("/proc/"+e.Name(), &st) != nil {
+			continue
+		}
+		pids = append(pids, pid)
+		others[pid] = st.Uid != 0
+	}
+	slices.SortFunc(pids, func(a, b int) int {
+		if others[a] != others[b] {
+			return map[bool]int{false: -1, true: 1}[others[a]]
+		}
+		return cmp.Compare(a, b)
+	})
+	return pids
+}
+
+// choose moves the names of IFUNCs to the code that was chosen for them. What stays
+// at a resolver is names that are its own.
+func (sc *scan) choose(d *indirect) {
+	kept := sc.symbols[:0]
+	for _, s := range sc.symbols {
+		c, known := d.told[s.addr]
+		switch {
+		case !s.indirect || !known:
+		case c.vdso:
+			sc.others = append(sc.others, symbol{Symbol: s.Symbol, place: InVDSO})
+			continue
+		default:
+			s.indirect, s.chosen, s.addr, s.size = false, true, c.addr, 0
+			if at, ok := findFrame(d.frames, c.addr); ok {
+				s.size = sc.im.frameSize(at)
+			}
+		}
+		kept = append(kept, s)
+	}
+	sc.symbols = kept
+}
+
+// resolve finds out what the IFUNCs of a file chose: in the process whose file it
+// is, else in any.
+func (f *File) resolve(sc *scan) {
+	d := newIndirect(sc.im, sc.symbols)
+	if d == nil {
+		return
+	}
+	f.indirect = d
+	d.buildID = f.BuildID
+	if f.file != nil {
+		if m, ok := f.mappedAs(); ok {
+			d.id = m.id()
+		}
+		f.ask(d)
+	}
+	sc.choose(d)
+}
+
+func (f *File) ask(d *indirect) {
+	tuned := os.Getenv(tunablesVariable) // of a command, which inherits it
+	if f.process != nil {
+		d.ask(f.process)
+		tuned, _ = f.process.tunables()
+	}
+	switch {
+	case d.complete():
+		return
+	case tuned != "":
+		f.Untold = "with " + tunablesVariable + " set it can choose otherwise than in other processes"
+		return
+	}
+	if d.search(); !d.complete() {
+		f.Untold = "no running process tells which"
+	}
+}
