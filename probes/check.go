@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"strings"
 
 	"uprobetop/symbols"
@@ -78,10 +79,28 @@ var twice = map[string]bool{
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
-	if f := checkPlace(r.Function.Place); f.Verdict != Fine {
+	if f := checkPlace(r); f.Verdict != Fine {
 		return f
 	}
-	code, err := r.File.Code(r.Function, maxInstruction)
+	for _, at := range r.File.Points(r.Function) {
+		if f := checkPoint(r, at); f.Verdict != Fine {
+			return f
+		}
+	}
+	if r.Kind == Return {
+		return checkReturn(r, h)
+	}
+	return Finding{}
+}
+
+// checkPoint looks at the instruction at one of a function's points.
+func checkPoint(r Request, at symbols.Point) Finding {
+	fn := r.Function
+	if at.Offset != fn.Offset {
+		there := *fn
+		there.Offset, fn = at.Offset, &there
+	}
+	code, err := r.File.Code(fn, maxInstruction)
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
@@ -94,21 +113,18 @@ func Check(r Request, h Hazards) Finding {
 	if r.Function.Into > 0 && bytes.HasPrefix(code, nop5) && x86(r.File) {
 		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
 	}
-	if r.Kind == Return {
-		return checkReturn(r, h)
-	}
 	return Finding{}
 }
 
 // checkPlace finds what there is no breakpoint for.
-func checkPlace(p symbols.Place) Finding {
-	switch p {
+func checkPlace(r Request) Finding {
+	switch r.Function.Place {
 	case symbols.Resolver:
-		return Finding{
-			Verdict: Refuses,
-			Reason:  "IFUNC: its address is of the code that chooses among variants when the program starts",
-			Way:     "probe the variant by its own name",
+		reason := "IFUNC: its address is of the code that chooses among variants when the program starts"
+		if r.File.Untold != "" {
+			reason += ", and " + r.File.Untold
 		}
+		return Finding{Verdict: Refuses, Reason: reason, Way: wayToVariants(r.File.Variants(r.Function))}
 	case symbols.NoCode:
 		return Finding{Verdict: Refuses, Reason: "its address is outside the code of the file"}
 	case symbols.Imported:
@@ -117,6 +133,19 @@ func checkPlace(p symbols.Place) Finding {
 		return Finding{Verdict: Refuses, Reason: "IFUNC: the code in use is the kernel's own (vDSO), which is in no file", Way: "probe a function that calls it"}
 	}
 	return Finding{}
+}
+
+// wayToVariants offers what an IFUNC may stand for.
+func wayToVariants(names []string) string {
+	const most = 4
+	switch n := len(names); {
+	case n == 0:
+		return "probe the variant by its own name"
+	case n > most:
+		return fmt.Sprintf("probe the variant that is used: %s, or one of %d more", strings.Join(names[:most], ", "), n-most)
+	default:
+		return "probe the variant that is used: " + strings.Join(names, ", ")
+	}
 }
 
 const beside = "probe an instruction beside it"

@@ -24,7 +24,7 @@ type indirect struct {
 	im        *image
 	id        fileID // as maps files name it; zero if nobody can map it
 	buildID   string
-	resolvers map[uint64]bool
+	resolvers map[uint64]uint64 // by address, with the size that the symbol gives
 	versions  map[string][]indirectName
 	begins    map[uint64]bool // functions with a symbol
 	frames    []frame         // and those that the unwinder knows
@@ -57,13 +57,13 @@ func newIndirect(im *image, all []symbol) *indirect {
 		return nil
 	}
 	d := &indirect{
-		im: im, resolvers: map[uint64]bool{}, versions: map[string][]indirectName{}, begins: map[uint64]bool{},
+		im: im, resolvers: map[uint64]uint64{}, versions: map[string][]indirectName{}, begins: map[uint64]bool{},
 		frames: im.functionStarts(), asked: map[fileID]*relocated{}, told: map[uint64]choice{},
 	}
 	for _, s := range all {
 		switch {
 		case s.indirect:
-			d.resolvers[s.addr] = true
+			d.resolvers[s.addr] = s.size
 			d.versions[s.Name] = append(d.versions[s.Name], indirectName{s.Symbol, s.addr})
 		case !s.untyped:
 			d.begins[s.addr] = true
@@ -82,15 +82,20 @@ func (d *indirect) resolverOf(s Symbol) uint64 {
 	return 0
 }
 
-// isFunction tells whether a function begins at an address, by the word of the file.
-func (d *indirect) isFunction(addr uint64) bool {
-	if _, ok := d.im.fileOffset(addr, elf.PF_X); !ok || d.resolvers[addr] {
+// isFunction tells whether a function begins at an address, by the word of the file:
+// of its symbols, of the unwinder's table, or if it has none of the resolver's code.
+func (d *indirect) isFunction(addr, resolver uint64) bool {
+	_, ok := d.im.fileOffset(addr, elf.PF_X)
+	_, indirect := d.resolvers[addr]
+	switch {
+	case !ok || indirect:
 		return false
-	}
-	if d.begins[addr] {
+	case d.begins[addr]:
 		return true
+	case len(d.frames) == 0:
+		return slices.Contains(d.taken(resolver), addr)
 	}
-	_, ok := findFrame(d.frames, addr)
+	_, ok = findFrame(d.frames, addr)
 	return ok
 }
 
@@ -172,7 +177,7 @@ func (d *indirect) read(m *memory, f *relocated, bias uint64, biases []uint64) {
 		if _, err := m.ReadAt(b, int64(bias+s.at)); err != nil {
 			continue
 		}
-		if c, ok := d.judge(word(b), m.vdso, biases); ok {
+		if c, ok := d.judge(s.resolver, word(b), m.vdso, biases); ok {
 			d.told[s.resolver] = c
 		}
 	}
@@ -180,12 +185,12 @@ func (d *indirect) read(m *memory, f *relocated, bias uint64, biases []uint64) {
 
 // judge takes what a slot holds for what an IFUNC chose, if it can be: not the way
 // to the loader that is there before the first call, nor another library's function.
-func (d *indirect) judge(value uint64, vdso region, biases []uint64) (choice, bool) {
+func (d *indirect) judge(resolver, value uint64, vdso region, biases []uint64) (choice, bool) {
 	if vdso.Start <= value && value < vdso.End {
 		return choice{vdso: true}, true
 	}
 	for _, bias := range biases {
-		if addr := value - bias; d.isFunction(addr) {
+		if addr := value - bias; d.isFunction(addr, resolver) {
 			return choice{addr: addr}, true
 		}
 	}
@@ -293,62 +298,4 @@ func witnesses() []int {
 		return cmp.Compare(a, b)
 	})
 	return pids
-}
-
-// choose moves the names of IFUNCs to the code that was chosen for them. What stays
-// at a resolver is names that are its own.
-func (sc *scan) choose(d *indirect) {
-	kept := sc.symbols[:0]
-	for _, s := range sc.symbols {
-		c, known := d.told[s.addr]
-		switch {
-		case !s.indirect || !known:
-		case c.vdso:
-			sc.others = append(sc.others, symbol{Symbol: s.Symbol, place: InVDSO})
-			continue
-		default:
-			s.indirect, s.chosen, s.addr, s.size = false, true, c.addr, 0
-			if at, ok := findFrame(d.frames, c.addr); ok {
-				s.size = sc.im.frameSize(at)
-			}
-		}
-		kept = append(kept, s)
-	}
-	sc.symbols = kept
-}
-
-// resolve finds out what the IFUNCs of a file chose: in the process whose file it
-// is, else in any.
-func (f *File) resolve(sc *scan) {
-	d := newIndirect(sc.im, sc.symbols)
-	if d == nil {
-		return
-	}
-	f.indirect = d
-	d.buildID = f.BuildID
-	if f.file != nil {
-		if m, ok := f.mappedAs(); ok {
-			d.id = m.id()
-		}
-		f.ask(d)
-	}
-	sc.choose(d)
-}
-
-func (f *File) ask(d *indirect) {
-	tuned := os.Getenv(tunablesVariable) // of a command, which inherits it
-	if f.process != nil {
-		d.ask(f.process)
-		tuned, _ = f.process.tunables()
-	}
-	switch {
-	case d.complete():
-		return
-	case tuned != "":
-		f.Untold = "with " + tunablesVariable + " set it can choose otherwise than in other processes"
-		return
-	}
-	if d.search(); !d.complete() {
-		f.Untold = "no running process tells which"
-	}
 }

@@ -96,6 +96,8 @@ type File struct {
 
 	process  *Process  // whose file it is, or nil
 	indirect *indirect // nil if it has no IFUNC
+	variants variantCache
+	more     map[Addr][]Point // what further processes chose; see Also
 }
 
 // code is the functions that have code in the file, in order of address.
@@ -105,7 +107,13 @@ func (f *File) code() []Function {
 
 // Points is where the breakpoints of a function go, at least one. Each of them is
 // hit once a call.
-func (f *File) Points(fn *Function) []Point { return []Point{{fn.Offset}} }
+func (f *File) Points(fn *Function) []Point {
+	points := []Point{{fn.Offset}}
+	if fn.Place == InFile {
+		points = append(points, f.more[fn.Addr]...)
+	}
+	return points
+}
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and
 // Code fails; the functions and their names stay.

@@ -38,7 +38,8 @@ against all aliases; libc:PATTERN chooses a file of the process as well.
 
 PROBE is ok, count where calls can be counted and not timed, or no; the reason
 stands behind the name. Of the versions of a function the default comes first:
-that is the one which a name means.`,
+that is the one which a name means. The name of an IFUNC, such as memcpy, leads to
+the variant that running processes use, or that of -p.`,
 		Example: `  uprobetop list /usr/bin/node 'v8::Isolate::*'
   uprobetop list -p 4121 libc 'pthread_cond_*'
   uprobetop list -o json ./server handle`,
@@ -164,6 +165,9 @@ func listNote(fn *symbols.Listed, limit probes.Limit) string {
 	}
 	if len(fn.Other) > 0 {
 		notes = append(notes, "also "+strings.Join(fn.Other, ", "))
+	}
+	if fn.Chosen {
+		notes = append(notes, probes.ChosenNote)
 	}
 	switch limit.Ability {
 	case probes.Counts:
