@@ -1,15 +1,8 @@
 package symbols
 
 import (
-	"cmp"
 	"debug/elf"
-	"maps"
-	"os"
 	"slices"
-	"strconv"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // An IFUNC's address is that of its resolver, which a loader calls once to learn
@@ -44,11 +37,12 @@ type choice struct {
 	vdso bool // the kernel's own, which is in no file
 }
 
-// relocated is a file of a process: it has slots for the IFUNCs, or is the same build.
+// relocated is a file of a process, which may have slots for the IFUNCs.
 type relocated struct {
-	im    *image // its headers; what it reads from is closed
-	slots []slot
-	same  bool
+	im     *image // its headers, nil if it is for another machine; what it reads from is closed
+	same   bool   // the file of the IFUNCs, or the same build
+	slots  []slot
+	filled bool // slots
 }
 
 // newIndirect collects the IFUNCs of a file; nil if it has none.
@@ -126,7 +120,7 @@ func (d *indirect) ask(p *Process) {
 	files[0], files[at] = files[at], files[0]
 	for _, r := range files {
 		f := d.of(m, r)
-		if len(f.slots) == 0 {
+		if d.fillSlots(m, r, f); len(f.slots) == 0 {
 			continue
 		}
 		for _, bias := range f.im.biases(m.of(r.id())) {
@@ -138,30 +132,42 @@ func (d *indirect) ask(p *Process) {
 	}
 }
 
-// of reads a file that a process has mapped.
+// of looks at a file that a process has mapped.
 func (d *indirect) of(m *memory, r region) *relocated {
 	if f, known := d.asked[r.id()]; known {
 		return f
 	}
-	f := &relocated{}
+	f := &relocated{same: r.id() == d.id}
 	d.asked[r.id()] = f
 	im, closer, err := m.open(r)
-	if err != nil || im.machine != d.im.machine {
-		if err == nil {
-			closer.Close()
-		}
+	if err != nil {
 		return f
 	}
 	defer closer.Close()
+	if im.machine != d.im.machine {
+		return f
+	}
 	f.im = im
-	f.same = r.id() == d.id
 	if !f.same && d.buildID != "" {
 		var twin File
 		err := twin.readNotes(im)
 		f.same = err == nil && twin.BuildID == d.buildID
 	}
-	f.slots, _ = im.slots(d, f.same) // of a damaged file there are none
 	return f
+}
+
+// fillSlots reads the relocations of a file, once it is known to matter.
+func (d *indirect) fillSlots(m *memory, r region, f *relocated) {
+	if f.im == nil || f.filled {
+		return
+	}
+	f.filled = true
+	im, closer, err := m.open(r)
+	if err != nil {
+		return
+	}
+	defer closer.Close()
+	f.slots, _ = im.slots(d, f.same) // of a damaged file there are none
 }
 
 // read reads the slots of one file in memory.
@@ -195,107 +201,4 @@ func (d *indirect) judge(resolver, value uint64, vdso region, biases []uint64) (
 		}
 	}
 	return choice{}, false
-}
-
-// Bounds on the search among all processes of the host.
-const (
-	searchTime     = 150 * time.Millisecond
-	searchPatience = 16 // processes that had nothing new, once one had something
-)
-
-// search asks the processes of the host: those that have the very file mapped, then
-// those that have the same build of it. It gives up after a while: a process that is
-// busy with its mappings lets nobody see them.
-func (d *indirect) search() {
-	apart := *d // for what may be held up beyond the time, and then ends by itself
-	apart.asked, apart.told = map[fileID]*relocated{}, maps.Clone(d.told)
-	news, over := make(chan map[uint64]choice), make(chan struct{})
-	defer close(over)
-	go func() {
-		defer close(news)
-		apart.searchAll(func() bool {
-			select {
-			case news <- maps.Clone(apart.told):
-				return true
-			case <-over:
-				return false
-			}
-		})
-	}()
-	timer := time.NewTimer(searchTime)
-	defer timer.Stop()
-	for {
-		select {
-		case told, more := <-news:
-			if !more {
-				return
-			}
-			d.told = told
-		case <-timer.C:
-			return
-		}
-	}
-}
-
-// searchAll calls tell after each process that knew something, and ends if that
-// returns false.
-func (d *indirect) searchAll(tell func() bool) {
-	pids := witnesses()
-	for _, twins := range []bool{false, true} {
-		if twins && (len(d.told) > 0 || d.buildID == "") {
-			return
-		}
-		patience := searchPatience
-		for _, pid := range pids {
-			p := &Process{PID: pid}
-			if !twins && !p.maps(d.id) {
-				continue
-			}
-			if t, ok := p.tunables(); !ok || t != "" {
-				continue // it may have chosen otherwise than all others
-			}
-			before := len(d.told)
-			d.ask(p)
-			switch {
-			case len(d.told) > before:
-				if patience = searchPatience; !tell() || d.complete() {
-					return
-				}
-			case before > 0:
-				if patience--; patience == 0 {
-					return
-				}
-			}
-		}
-	}
-}
-
-// witnesses is the processes of the host, those of root first: what others have in
-// memory can be meant to mislead.
-func witnesses() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	others := map[int]bool{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		var st unix.Stat_t
-		if unix.Stat("/proc/"+e.Name(), &st) != nil {
-			continue
-		}
-		pids = append(pids, pid)
-		others[pid] = st.Uid != 0
-	}
-	slices.SortFunc(pids, func(a, b int) int {
-		if others[a] != others[b] {
-			return map[bool]int{false: -1, true: 1}[others[a]]
-		}
-		return cmp.Compare(a, b)
-	})
-	return pids
 }

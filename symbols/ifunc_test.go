@@ -166,6 +166,65 @@ func TestIFUNCOfLibrary(t *testing.T) {
 	}
 }
 
+// In 32-bit files the resolver's address stands in the slot itself, until a loader
+// puts there what it chose.
+func TestIFUNCOf32Bit(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("32-bit programs run on x86-64")
+	}
+	path := build(t, "gcc", "ifunc.c", "-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-DBARE")
+	if f := mustOpen(t, path); one(t, f, "turn").Place != Resolver {
+		t.Errorf("turn is %+v before it runs", one(t, f, "turn"))
+	}
+	p := startReady(t, path)
+	f := fileOf(t, p, path)
+	isChosen(t, f, "turn_new", "turn", "twist")
+	isChosen(t, f, "called_new", "called")
+	isChosen(t, f, "hidden_new", "hidden")
+
+	library := mustOpen(t, build(t, "gcc", "ifunc.c", "-m32", "-shared", "-nostdlib", "-fPIC"))
+	isUnknown(t, library, "turn", "called", "never")
+	d := library.indirect
+	slots, err := d.im.slots(d, true)
+	var ofHidden, ofTurn int
+	for _, s := range slots {
+		switch Addr(s.resolver) {
+		case one(t, library, "hidden").Addr:
+			ofHidden++
+		case one(t, library, "turn").Addr:
+			ofTurn++
+		}
+	}
+	if err != nil || ofHidden != 1 || ofTurn != 1 {
+		t.Errorf("the slots are %v (%v), want one for hidden and one for turn", slots, err)
+	}
+}
+
+// Addresses in ARM64 code, as gcc makes them: of a place near by, and of a page and
+// the rest.
+func TestTakenARM64(t *testing.T) {
+	code := []uint32{
+		0x10000040, // adr x0, +8
+		0x90000001, // adrp x1, this page
+		0xb0000002, // adrp x2, the next page
+		0x9100c021, // add x1, x1, #0x30
+		0xf0ffffe3, // adrp x3, the page before
+		0x913fc442, // add x2, x2, #0xff1
+		0x91004063, // add x3, x3, #0x10
+		0x910043ff, // add sp, sp, #0x10
+		0xd65f03c0, // ret
+	}
+	var b []byte
+	for _, insn := range code {
+		b = order.AppendUint32(b, insn)
+	}
+	var got []uint64
+	takenARM64(b, 0x45678, func(addr uint64) { got = append(got, addr) })
+	if want := []uint64{0x45680, 0x45030, 0x46ff1, 0x44010}; !slices.Equal(got, want) {
+		t.Errorf("taken are %#x, want %#x", got, want)
+	}
+}
+
 // noFrames takes the unwinder's table out of a file's program headers.
 func noFrames(t *testing.T, b []byte) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -102,6 +103,10 @@ func (m *memory) open(r region) (im *image, closer io.Closer, err error) {
 	if err != nil {
 		if file, st, err = openRegular(m.p.path("root", r.Path)); err != nil {
 			return nil, nil, err
+		}
+		if st.Ino != r.Ino { // it was replaced: its slots are elsewhere
+			file.Close()
+			return nil, nil, fs.ErrNotExist
 		}
 	}
 	if im, _, err = readImage(file, uint64(st.Size)); err != nil {

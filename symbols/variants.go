@@ -153,6 +153,7 @@ func takenX86(machine elf.Machine, code []byte, at, got uint64, take func(uint64
 // that follows (ARM DDI 0487, PC-relative addressing).
 func takenARM64(code []byte, at uint64, take func(uint64)) {
 	var page [32]uint64 // by register
+	var known [32]bool
 	for ; len(code) >= 4; code, at = code[4:], at+4 {
 		insn := order.Uint32(code)
 		to, from := insn&31, insn>>5&31
@@ -161,8 +162,8 @@ func takenARM64(code []byte, at uint64, take func(uint64)) {
 		case insn&0x9f000000 == 0x10000000: // adr
 			take(at + relative)
 		case insn&0x9f000000 == 0x90000000: // adrp
-			page[to] = at&^0xfff + relative<<12
-		case insn&0xffc00000 == 0x91000000 && page[from] != 0: // add
+			page[to], known[to] = at&^0xfff+relative<<12, true
+		case insn&0xffc00000 == 0x91000000 && known[from]: // add
 			take(page[from] + uint64(insn>>10&0xfff))
 		}
 	}

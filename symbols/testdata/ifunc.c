@@ -1,8 +1,11 @@
 // IFUNCs of every make: a library of them, or with -DPROGRAM a program that has its
 // own, and with -DIMPORTS one that has those of the library. A program says ready
-// once it has called those that it calls, and waits for its input to end.
+// once it has called those that it calls, and waits for its input to end. -DBARE is
+// a program for 32-bit x86 that needs no library and relocates itself.
 
+#if defined(PROGRAM) || defined(IMPORTS)
 #include <unistd.h>
+#endif
 
 static volatile int newer = 1; // so that the resolvers have a choice to make
 
@@ -52,5 +55,26 @@ int main(int argc, char **argv) {
 	while (read(0, c, 1) > 0)
 		;
 	return 0;
+}
+#endif
+
+#ifdef BARE
+static int call(int number, int a, const void *b, int c) {
+	int result;
+	__asm__ volatile("int $0x80" : "=a"(result) : "0"(number), "b"(a), "c"(b), "d"(c) : "memory");
+	return result;
+}
+
+extern struct { unsigned at, type; } __rel_iplt_start[], __rel_iplt_end[];
+
+void _start(void) {
+	char c;
+	for (__typeof__(&__rel_iplt_start[0]) r = __rel_iplt_start; r < __rel_iplt_end; r++)
+		*(unsigned *)r->at = ((unsigned (*)(void))*(unsigned *)r->at)();
+	int (*volatile pointer)(int) = called;
+	call(4, 1, "ready\n", 6 + 0 * (within(1) + pointer(1)));
+	while (call(3, 0, &c, 1) > 0)
+		;
+	call(1, 0, 0, 0);
 }
 #endif

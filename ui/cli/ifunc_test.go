@@ -93,6 +93,39 @@ func TestListIFUNC(t *testing.T) {
 	}
 }
 
+// Processes of one target can have chosen differently, by GLIBC_TUNABLES. The calls
+// of both count, and as one function.
+func TestIFUNCOfTwo(t *testing.T) {
+	requireBPF(t)
+	path := target(t, "libccalls", "-fno-builtin")
+	libs, libc := privateLibc(t, path)
+	names := libcCalls(t, libc)
+	const calls, less = 1000, "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-AVX_Fast_Unaligned_Load"
+	count := func(n int) (hits map[string]uint64, points int) {
+		a := startWaiting(t, libs, path, strconv.Itoa(n), "wait")
+		b := startWaiting(t, libs, "/usr/bin/env", less, path, strconv.Itoa(n), "wait")
+		cmd := program(append([]string{"stat", "-o", "json", "-p", strconv.Itoa(a.Process.Pid), "-p", strconv.Itoa(b.Process.Pid), "libc"}, names...)...)
+		r := finish(t, cmd, func() {
+			waitForProbe(t, cmd.Process.Pid)
+			for _, w := range []*waiting{a, b} {
+				w.work(t)
+				w.in.Close()
+			}
+		})
+		return hitsOf(t, r), strings.Count(r.out, `{"offset":`)
+	}
+	without, points := count(0)
+	with, _ := count(calls)
+	for _, name := range names {
+		if made := with[name] - without[name]; made != 2*calls {
+			t.Errorf("%s: %d of %d", name, made, 2*calls)
+		}
+	}
+	if runtime.GOARCH == "amd64" && points <= len(names) {
+		t.Skipf("both chose alike: %d points", points) // such as on a CPU without AVX2
+	}
+}
+
 // libcCalls is the functions that libccalls calls, of those that can be probed on
 // this CPU.
 func libcCalls(t *testing.T, libc string) (names []string) {
