@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"strings"
 
 	"uprobetop/symbols"
@@ -170,11 +171,11 @@ func checkPoint(r Request, at symbols.Point) Finding {
 func checkPlace(r Request) Finding {
 	switch r.Function.Place {
 	case symbols.Resolver:
-		return Finding{
-			Verdict: Refuses,
-			Reason:  "IFUNC: its address is of the code that chooses among variants when the program starts",
-			Way:     "probe the variant by its own name",
+		reason := "IFUNC: its address is of the code that chooses among variants when the program starts"
+		if r.File.Untold != "" {
+			reason += ", and " + r.File.Untold
 		}
+		return Finding{Verdict: Refuses, Reason: reason, Way: wayToVariants(r.File.Variants(r.Function))}
 	case symbols.NoCode:
 		return Finding{Verdict: Refuses, Reason: "its address is outside the code of the file"}
 	case symbols.Imported:
@@ -187,6 +188,19 @@ func checkPlace(r Request) Finding {
 		return Finding{Verdict: Refuses, Reason: "IFUNC: the code in use is the kernel's own (vDSO), which is in no file", Way: "probe a function that calls it"}
 	}
 	return Finding{}
+}
+
+// wayToVariants offers what an IFUNC may stand for.
+func wayToVariants(names []string) string {
+	const most = 4
+	switch n := len(names); {
+	case n == 0:
+		return "probe the variant by its own name"
+	case n > most:
+		return fmt.Sprintf("probe the variant that is used: %s, or one of %d more", strings.Join(names[:most], ", "), n-most)
+	default:
+		return "probe the variant that is used: " + strings.Join(names, ", ")
+	}
 }
 
 const beside = "probe an instruction beside it"

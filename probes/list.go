@@ -32,6 +32,9 @@ func Able(f *symbols.File, fn *symbols.Function) (Ability, Finding) {
 	return Counts, timed
 }
 
+// ChosenNote marks the function that an IFUNC's names lead to.
+const ChosenNote = "IFUNC, this variant is in use"
+
 // Limit is what can be measured of a function that cannot be timed, and why.
 type Limit struct {
 	Ability

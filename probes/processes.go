@@ -16,7 +16,7 @@ import (
 // process or thread that is not there is an error; a cgroup may have no process,
 // and the target then no file.
 func Processes(f Filter) (*Target, error) {
-	o := opener{t: &Target{filter: f}, seen: map[[2]uint64]bool{}}
+	o := opener{t: &Target{filter: f}, seen: map[[2]uint64]*symbols.File{}}
 	err := o.open(f)
 	if err == nil && len(o.t.all) == 0 && o.denied != nil {
 		err = o.denied
@@ -37,7 +37,7 @@ func ProcessTarget(pid int) (*Target, error) { return Processes(Filter{PIDs: []i
 // opener collects the files of processes.
 type opener struct {
 	t         *Target
-	seen      map[[2]uint64]bool // device and inode, as in the processes' maps
+	seen      map[[2]uint64]*symbols.File // by device and inode, as in the processes' maps
 	processes []*symbols.Process
 	threads   []*symbols.Thread
 	present   int   // processes of the cgroups
@@ -79,11 +79,12 @@ func (o *opener) open(f Filter) error {
 	return nil
 }
 
-// files opens what a process has mapped and no other one before.
+// files opens what a process has mapped, each file once.
 func (o *opener) files(p *symbols.Process) {
 	for _, m := range p.Mappings {
 		id := [2]uint64{m.Dev, m.Ino}
-		if o.seen[id] {
+		if f := o.seen[id]; f != nil {
+			f.Also(p)
 			continue
 		}
 		f, err := p.File(m)
@@ -93,11 +94,14 @@ func (o *opener) files(p *symbols.Process) {
 			}
 			continue
 		}
-		o.seen[id] = true
-		if slices.ContainsFunc(o.t.all, f.Same) {
+		if i := slices.IndexFunc(o.t.all, f.Same); i >= 0 {
 			_ = f.Close()
+			f = o.t.all[i]
+			f.Also(p)
+			o.seen[id] = f
 			continue
 		}
+		o.seen[id] = f
 		o.t.all = append(o.t.all, f)
 	}
 }

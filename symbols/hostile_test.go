@@ -43,6 +43,12 @@ func survive(t testing.TB, b []byte) (*File, error) {
 			t.Errorf("not one sentence: %q", err)
 		}
 	}
+	if d := f.indirect; d != nil {
+		_, _ = d.im.slots(d, true)
+		for i := range f.Functions {
+			f.Variants(&f.Functions[i])
+		}
+	}
 	if fns, _ := f.Glob("*"); len(fns) > len(f.Functions) {
 		t.Errorf("%d of %d functions match *", len(fns), len(f.Functions))
 	}
@@ -69,6 +75,7 @@ func survive(t testing.TB, b []byte) (*File, error) {
 // allocated is how many bytes opening a file takes in all, garbage included.
 func allocated(t testing.TB, b []byte) uint64 {
 	path := writeFile(t, b)
+	t.Setenv(tunablesVariable, "other processes are not asked")
 	return allocatedBy(func() {
 		if f, err := Open(path); err == nil {
 			f.Close()
@@ -87,9 +94,9 @@ func allocatedBy(do func()) uint64 {
 func bound(size int) uint64 { return uint64(size)*40 + 64<<10 }
 
 func forMachine(t testing.TB) []string {
-	paths := []string{prebuilt(t)}
+	paths := []string{prebuilt(t), filepath.Join("testdata", "ifunc-"+runtime.GOARCH+".so")}
 	if runtime.GOARCH == "amd64" {
-		paths = append(paths, filepath.Join("testdata", "versioned-386.so"))
+		paths = append(paths, filepath.Join("testdata", "versioned-386.so"), filepath.Join("testdata", "ifunc-386.so"))
 	}
 	return paths
 }

@@ -43,6 +43,8 @@ type segment struct {
 	memsz, align      uint64
 }
 
+func (s *segment) isCode() bool { return s.typ == elf.PT_LOAD && s.flags&elf.PF_X != 0 }
+
 type section struct {
 	name            uint32
 	typ             elf.SectionType

@@ -20,7 +20,7 @@ func (f *File) Mappers(within time.Duration) (n int, all bool) {
 	if !ok {
 		return 0, false
 	}
-	needle := fmt.Appendf(nil, " %02x:%02x %d ", unix.Major(m.Dev), unix.Minor(m.Dev), m.Ino)
+	needle := needleOf(m.id())
 	return countProcesses(within, func(pid string) bool { return hasCode("/proc/"+pid+"/maps", needle) })
 }
 
@@ -69,6 +69,14 @@ func countProcesses(within time.Duration, is func(pid string) bool) (n int, all 
 		return int(count.Load()), false
 	}
 }
+
+// needleOf is how a line of a maps file names an inode.
+func needleOf(id fileID) []byte {
+	return fmt.Appendf(nil, " %02x:%02x %d ", unix.Major(id.dev), unix.Minor(id.dev), id.ino)
+}
+
+// maps tells whether a process has a file mapped as code.
+func (p *Process) maps(id fileID) bool { return hasCode(p.path("maps"), needleOf(id)) }
 
 // hasCode tells whether a maps file has a line of code with the needle.
 func hasCode(path string, needle []byte) bool {

@@ -22,7 +22,10 @@ func Open(path string) (*File, error) { return OpenAs(path, path) }
 func OpenAs(shown, path string) (*File, error) { return (*Sources)(nil).OpenAs(shown, path) }
 
 // OpenAs is the function OpenAs with these sources.
-func (s *Sources) OpenAs(shown, path string) (*File, error) {
+func (s *Sources) OpenAs(shown, path string) (*File, error) { return s.openOf(nil, shown, path) }
+
+// openOf is OpenAs for a file of a process, or of none.
+func (s *Sources) openOf(p *Process, shown, path string) (*File, error) {
 	file, st, err := openRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", Printable(shown), err)
@@ -38,6 +41,7 @@ func (s *Sources) OpenAs(shown, path string) (*File, error) {
 		size: uint64(st.Size),
 
 		changed: st.Ctim,
+		process: p,
 	}
 	var fs unix.Statfs_t
 	f.layered = unix.Fstatfs(int(file.Fd()), &fs) == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC

@@ -222,9 +222,9 @@ func (p *Process) replaced(m Mapping) string {
 // CAP_CHECKPOINT_RESTORE, then the path as the process sees it.
 func (p *Process) openMapped(m Mapping) (*File, error) {
 	names := p.Names.in(p.otherRoot())
-	f, err := names.OpenAs(m.Path, p.path("map_files", fmt.Sprintf("%x-%x", m.Start, m.End)))
+	f, err := names.openOf(p, m.Path, p.path("map_files", fmt.Sprintf("%x-%x", m.Start, m.End)))
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = names.OpenAs(m.Path, p.path("root", m.Path))
+		f, err = names.openOf(p, m.Path, p.path("root", m.Path))
 		if err != nil && (m.Deleted || errors.Is(err, fs.ErrNotExist)) {
 			return nil, sentence{fmt.Sprintf("%s of process %s is deleted or moved, and reached only with CAP_CHECKPOINT_RESTORE; run as root", Printable(m.Path), p), err}
 		}

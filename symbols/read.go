@@ -46,6 +46,7 @@ func (f *File) read() error {
 	if f.Library, err = im.library(typ); err != nil {
 		return err
 	}
+	f.resolve(&sc)
 	f.Functions = append(im.functions(sc.symbols), withoutCode(sc.others)...)
 	return nil
 }
@@ -203,6 +204,7 @@ func (im *image) function(same []symbol) Function {
 		if same[i].indirect {
 			f.Place = Resolver
 		}
+		f.Chosen = f.Chosen || same[i].chosen
 	}
 	f.setNames(same)
 	return f

@@ -96,6 +96,7 @@ type File struct {
 	Notes     []string   // sentences: what was passed over in the search for names, and why; fit for a terminal
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
 	Replaced  string     // Deleted or Overwritten since the process through which it was opened mapped it; or empty
+	Untold    string     // why it is not known of all its IFUNCs which variant is in use: a clause, or empty
 	Functions []Function // those with code in order of address; then those without, in order of name
 
 	from    *Sources
@@ -107,6 +108,11 @@ type File struct {
 	size  uint64      // of what r reads, in bytes
 	names nameCache
 	wants importCache
+
+	process  *Process  // whose file it is, or nil
+	indirect *indirect // nil if it has no IFUNC
+	variants variantCache
+	more     map[Addr][]Point // what further processes chose; see Also
 }
 
 // What can become of the path of a file that a process has mapped. The process goes on
@@ -143,10 +149,15 @@ func (f *File) code() []Function {
 // Points is where the breakpoints of a function go, at least one. A call hits one of
 // them once, unless it says Again.
 func (f *File) Points(fn *Function) []Point {
+	at := Point{Offset: fn.Offset}
 	if f.Go && fn.Into == 0 && fn.Place < NoCode && f.r != nil {
-		return []Point{f.goPoint(fn)}
+		at = f.goPoint(fn)
 	}
-	return []Point{{Offset: fn.Offset}}
+	points := []Point{at}
+	if fn.Place == InFile {
+		points = append(points, f.more[fn.Addr]...)
+	}
+	return points
 }
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and

@@ -28,6 +28,7 @@ type symbol struct {
 	rank       rank
 	place      Place
 	indirect   bool
+	chosen     bool // by an IFUNC whose name it is
 	untyped    bool
 }
 

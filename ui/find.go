@@ -335,6 +335,8 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 	case fn.Place != symbols.InFile:
 		_, why := probes.Able(match.File, fn)
 		return why.Reason, th.Muted
+	case fn.Chosen:
+		return probes.ChosenNote, th.Muted
 	case fn.Version != "" && !fn.Default:
 		return "old version " + clean(fn.Version), th.Muted
 	case match.Name != clean(fn.Demangled()):

@@ -25,12 +25,14 @@ type function struct {
 	Class   *string  `json:"class"`
 	Probe   string   `json:"probe"`
 	Reason  string   `json:"reason"`
+	Note    string   `json:"note"`
 	Asks    string   `json:"asks"`
 }
 
 // List writes what can be probed, one line a function: probe is ok, count where
-// calls cannot be timed, or no; reason says why not ok, and asks what a person has to
-// say yes to before it is timed.
+// calls cannot be timed, or no; reason says why not ok, note that it is the
+// variant of an IFUNC that is in use, and asks what a person has to say yes to before
+// it is timed.
 func List(w io.Writer, all []probes.Listing) error {
 	for i := range all {
 		file := all[i].File
@@ -51,6 +53,9 @@ func List(w io.Writer, all []probes.Listing) error {
 			}
 			if class := probes.ClassOf(file, fn.Function).String(); class != "" && limit.Ability != probes.Cannot {
 				o.Class = &class
+			}
+			if fn.Chosen {
+				o.Note = probes.ChosenNote
 			}
 			if limit.Ability == probes.Times {
 				o.Asks = all[i].Asks

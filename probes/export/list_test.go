@@ -15,7 +15,7 @@ func TestList(t *testing.T) {
 	fns := []symbols.Function{
 		{
 			Symbol: symbols.Symbol{Name: "malloc", Version: "GLIBC_2.2.5", Default: true},
-			Addr:   0x9e260, Offset: 0x9d260, Size: 12, Aliases: []symbols.Symbol{{Name: "__libc_malloc"}},
+			Addr:   0x9e260, Offset: 0x9d260, Size: 12, Chosen: true, Aliases: []symbols.Symbol{{Name: "__libc_malloc"}},
 		},
 		{Symbol: symbols.Symbol{Name: "_Z3addii"}, Addr: 0x10, Offset: 0x20},
 	}
@@ -32,9 +32,9 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"schema":"uprobetop/1","type":"function","name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],` +
-		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"class":null,"probe":"ok","reason":"","asks":"it may break"}
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"class":null,"probe":"ok","reason":"","note":"IFUNC, this variant is in use","asks":"it may break"}
 {"schema":"uprobetop/1","type":"function","name":"add(int, int)","symbol":"_Z3addii","aliases":[],` +
-		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x10","size":null,"points":[{"offset":"0x20"}],"class":null,"probe":"count","reason":"because; count","asks":""}
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x10","size":null,"points":[{"offset":"0x20"}],"class":null,"probe":"count","reason":"because; count","note":"","asks":""}
 `
 	if b.String() != want {
 		t.Errorf("got  %swant %s", b.String(), want)

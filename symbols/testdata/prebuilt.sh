@@ -9,3 +9,11 @@ build() {
 build gcc -o versioned-amd64.so
 build gcc -m32 -o versioned-386.so
 build aarch64-linux-gnu-gcc -o versioned-arm64.so
+
+bare() {
+	"$@" -O1 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096 \
+		-Wl,--build-id=0x0123456789abcdef ifunc.c
+}
+bare gcc -o ifunc-amd64.so
+bare gcc -m32 -o ifunc-386.so
+bare aarch64-linux-gnu-gcc -o ifunc-arm64.so

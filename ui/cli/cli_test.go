@@ -209,13 +209,14 @@ type jsonLine struct {
 	Targets []struct{ Path string }
 	Filter  struct{ PIDs []int }
 	Probes  []struct {
-		Name, Kind, State, Note string
-		Hits, Filtered          uint64
-		Rate                    float64
-		PerCPU                  []struct{ Hits uint64 } `json:"per_cpu"`
-		Returned, Orphans       *uint64
-		InFlight                *int64 `json:"in_flight"`
-		Missed                  *struct {
+		Name, Symbol, Kind, State, Note string
+		Aliases                         []string
+		Hits, Filtered                  uint64
+		Rate                            float64
+		PerCPU                          []struct{ Hits uint64 } `json:"per_cpu"`
+		Returned, Orphans               *uint64
+		InFlight                        *int64 `json:"in_flight"`
+		Missed                          *struct {
 			Depth  uint64
 			NoSlot uint64 `json:"no_slot"`
 		}

@@ -41,7 +41,8 @@ PROBE is ok, count where calls can be counted and not timed, or no; the reason
 stands behind the name. CLASS is what a hit costs on this kernel: a breakpoint on
 an instruction that is stepped takes about three times as long as on one that is
 emulated, and on a nop that becomes a call (nop5) a fourth of that. Of the versions of
-a function the default comes first: that is the one which a name means.`,
+a function the default comes first: that is the one which a name means. The name of
+an IFUNC, such as memcpy, leads to the variant that running processes use, or that of -p.`,
 		Example: `  uprobetop list /usr/bin/node 'v8::Isolate::*'
   uprobetop list -p 4121 libc 'pthread_cond_*'
   uprobetop list -o json ./server handle`,
@@ -211,6 +212,9 @@ func listNote(fn *symbols.Listed, limit probes.Limit) string {
 	}
 	if len(fn.Other) > 0 {
 		notes = append(notes, "also "+strings.Join(fn.Other, ", "))
+	}
+	if fn.Chosen {
+		notes = append(notes, probes.ChosenNote)
 	}
 	switch limit.Ability {
 	case probes.Counts:

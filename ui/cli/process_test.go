@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"uprobetop/symbols"
 )
 
 // privateLibc copies the libc that a program uses, for LD_LIBRARY_PATH: probes
@@ -108,26 +106,6 @@ func TestStatProcess(t *testing.T) {
 		if p.Hits != 8*3000 || *p.Returned != 8*3000 || p.State != "gone" {
 			t.Errorf("%s: %d hits, %d returned, %s; %d calls were made", p.Name, p.Hits, *p.Returned, p.State, 8*3000)
 		}
-	}
-}
-
-// A function that is more than one is refused, with the reason, and nothing runs.
-func TestRefused(t *testing.T) {
-	requireBPF(t)
-	path := target(t, "allocs")
-	_, libc := privateLibc(t, path)
-	f, err := symbols.Open(libc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	ran := filepath.Join(t.TempDir(), "ran")
-	r := run(t, "stat", libc, "memset", "--", "touch", ran)
-	if r.status != 3 || !strings.Contains(r.errors, "memset is not probed: IFUNC: its address is of the code that chooses") {
-		t.Errorf("memset: status %d, %s", r.status, r.errors)
-	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("the command was started although nothing could be probed")
 	}
 }
 
