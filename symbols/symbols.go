@@ -64,11 +64,14 @@ const (
 	NoCode                // outside what is loaded as executable code
 	Imported              // in another file, of which this one has only the name
 	InVDSO                // an IFUNC for which the kernel's own code was chosen, which is in no file
+	Marker                // a usdt probe, provider:name: places inside the code of functions, see File.Points
 )
 
 // Point is where a breakpoint goes.
 type Point struct {
-	Offset Offset
+	Offset    Offset
+	Semaphore Offset // of 16 bits in the file's data that are above 0 while somebody probes; 0: there are none
+	Arguments string // of a usdt probe, as sys/sdt.h writes them, fit for a terminal: -4@%edi 8@%rax
 }
 
 // File is an ELF file: an executable or a shared library. Its exported fields
@@ -86,12 +89,14 @@ type File struct {
 	Library   bool       // it is for other programs to load
 	Stripped  bool       // its functions are those that it exports: the table of all was taken away
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
-	Functions []Function // those with code in order of address; then those without, in order of name
+	Functions []Function // those with code in order of address; then those without, in order of name; then markers, likewise
 
 	file  *os.File
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
 	names nameCache
+
+	markers map[string]*marker // by name
 }
 
 // code is the functions that have code in the file, in order of address.
@@ -100,8 +105,14 @@ func (f *File) code() []Function {
 }
 
 // Points is where the breakpoints of a function go, at least one. Each of them is
-// hit once a call.
-func (f *File) Points(fn *Function) []Point { return []Point{{fn.Offset}} }
+// hit once a call. Of a usdt probe there is one for each place that can be probed,
+// which may be none, and the hits are the sum.
+func (f *File) Points(fn *Function) []Point {
+	if fn.Place == Marker {
+		return f.pointsOf(fn)
+	}
+	return []Point{{Offset: fn.Offset}}
+}
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and
 // Code fails; the functions and their names stay.
