@@ -81,6 +81,9 @@ func Check(r Request, h Hazards) Finding {
 	if f := checkPlace(r.Function.Place); f.Verdict != Fine {
 		return f
 	}
+	if r.Kind == USDT || r.Function.Place == symbols.Marker {
+		return checkMarker(r)
+	}
 	code, err := r.File.Code(r.Function, maxInstruction)
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}

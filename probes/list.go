@@ -26,7 +26,7 @@ func Able(f *symbols.File, fn *symbols.Function) (Ability, Finding) {
 	if timed.Verdict != Refuses {
 		return Times, Finding{}
 	}
-	if entry := Check(Request{Kind: Entry, File: f, Function: fn}, Hazards{}); entry.Verdict == Refuses {
+	if entry := Check(Request{Kind: CountingKind(fn), File: f, Function: fn}, Hazards{}); entry.Verdict == Refuses {
 		return Cannot, entry
 	}
 	return Counts, timed
@@ -46,11 +46,12 @@ type Listing struct {
 	Asks      string                      // why a person is asked before anything of it is timed; or empty
 }
 
-// Limited is how many functions of the file have this ability and no more.
+// Limited is how many functions of the file have this ability and no more. That a
+// usdt probe is only counted limits nothing.
 func (l *Listing) Limited(to Ability) int {
 	n := 0
-	for _, limit := range l.Limits {
-		if limit.Ability == to {
+	for fn, limit := range l.Limits {
+		if limit.Ability == to && (to == Cannot || fn.Place != symbols.Marker) {
 			n++
 		}
 	}
@@ -58,23 +59,26 @@ func (l *Listing) Limited(to Ability) int {
 }
 
 // List chooses functions of all files of the target, or of the one that the spec
-// names; see symbols.File.List for the pattern. Files that have none are left
-// out, and if all are, that is an error with the nearest names.
+// names; see symbols.File.List for the pattern. A spec of usdt chooses usdt probes
+// alone. Files that have none are left out, and if all are, that is an error with the
+// nearest names.
 func (t *Target) List(s Spec) ([]Listing, error) {
+	s = t.readProvider(s)
 	files, err := t.filesOf(s)
 	if err != nil {
 		return nil, err
 	}
 	var all []Listing
 	for _, f := range files {
-		found := f.List(s.Function)
+		found := listed(f, s)
 		if len(found) == 0 {
 			continue
 		}
 		all = append(all, t.listing(f, found))
 	}
 	if len(all) == 0 {
-		return nil, notFound(t, files, cmp.Or(strings.Trim(s.Function, "*?:"), s.Function))
+		s.Function = cmp.Or(strings.Trim(s.Function, "*?:"), s.Function)
+		return nil, notFound(t, files, s)
 	}
 	return all, nil
 }
@@ -102,9 +106,9 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 // Complete is what the text of a spec can become: names of functions, each with
 // what stands before it in the text. Of many it is about limit.
 func (t *Target) Complete(text string, limit int) []string {
-	_, rest := cutKind(text)
+	kind, rest := cutKind(text)
 	files := t.Files
-	if i := singleColon(rest); i >= 0 {
+	if i := targetEnd(kind, rest); i >= 0 {
 		if named := t.named(unescape.Replace(rest[:i])); len(named) > 0 { // else it may be half of a ::
 			files, rest = named, rest[i+1:]
 		}
@@ -112,7 +116,12 @@ func (t *Target) Complete(text string, limit int) []string {
 	before := strings.TrimSuffix(text, rest)
 	var all []string
 	for _, f := range files {
-		for _, name := range f.Complete(rest, max(1, limit-len(all))) {
+		names := completeMarkers(f, rest)
+		if kind != USDT {
+			markers := names
+			names = slices.DeleteFunc(f.Complete(rest, max(1, limit-len(all))), func(s string) bool { return slices.Contains(markers, s) })
+		}
+		for _, name := range names {
 			all = append(all, before+name)
 		}
 	}

@@ -173,8 +173,11 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	if err := c.reserve(p); err != nil {
 		return nil, err
 	}
-	if r.File.Go {
+	if p.Anew() {
 		p.note = GoNote
+	}
+	if r.Kind == USDT {
+		p.note = UnmarkedNote(r.File, r.Function)
 	}
 	if r.Kind == Return {
 		c.timedAt[siteOf(p.File, p.Function)] = p
@@ -188,13 +191,19 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 // instruction (runtime.morestack).
 const GoNote = "hits can be more than calls: Go begins a function anew when its stack grows"
 
-// site is where a function is, by whatever name.
+// site is where a function is, by whatever name; a usdt probe is by its own.
 type site struct {
 	dev, ino uint64
 	offset   symbols.Offset
+	marker   string
 }
 
-func siteOf(f *symbols.File, fn *symbols.Function) site { return site{f.Dev, f.Ino, fn.Offset} }
+func siteOf(f *symbols.File, fn *symbols.Function) site {
+	if fn.Place == symbols.Marker {
+		return site{f.Dev, f.Ino, 0, fn.Name}
+	}
+	return site{f.Dev, f.Ino, fn.Offset, ""}
+}
 
 // timedBefore tells whether a probe already leaves frames for this function: the frames
 // of two would be mistaken for each other.

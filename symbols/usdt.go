@@ -77,6 +77,16 @@ func (f *File) Unmarked(fn *Function) (sites int, why string) {
 	return 0, ""
 }
 
+// Guarded tells whether a usdt probe has a site at an offset, with a semaphore.
+func (f *File) Guarded(at Offset) bool {
+	for _, m := range f.markers {
+		if i, found := slices.BinarySearchFunc(m.points, at, func(p Point, at Offset) int { return cmp.Compare(p.Offset, at) }); found && m.points[i].Semaphore != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // pointsOf are those of a usdt probe: none if it has none that can be probed.
 func (f *File) pointsOf(fn *Function) []Point {
 	if m := f.markers[fn.Name]; m != nil {

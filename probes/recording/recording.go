@@ -80,7 +80,8 @@ type Function struct {
 	Size   uint64 `json:"size,omitempty"`
 	Place  uint8  `json:"place,omitempty"`
 
-	Points []uint64 `json:"points"` // offsets in the file
+	Points     []uint64 `json:"points"`               // offsets in the file
+	Semaphores []uint64 `json:"semaphores,omitempty"` // of the points, likewise; 0: it has none
 }
 
 // Name is a name as it stands in a symbol table.
