@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"uprobetop/symbols"
@@ -88,11 +89,15 @@ var errEnded = errors.New("the process has ended")
 // links are closed together.
 type links []io.Closer
 
+// Close takes some away at once: each waits for the kernel's grace periods.
 func (l links) Close() error {
-	var errs []error
-	for _, c := range l {
-		errs = append(errs, c.Close())
+	errs := make([]error, len(l))
+	var g errgroup.Group
+	g.SetLimit(8)
+	for i, c := range l {
+		g.Go(func() error { errs[i] = c.Close(); return nil })
 	}
+	_ = g.Wait()
 	return errors.Join(errs...)
 }
 

@@ -1,8 +1,8 @@
 // Passes its usdt probes N times a round and counts for itself how often:
 //   markers N           one round
 //   markers N lines     a round at each line of stdin
-// After a round it writes one line: the hits of demo:plain, demo:two, demo:guarded and
-// other:plain in all, and the semaphore of demo:guarded, which is passed only while that is
+// After a round it writes one line: the hits of demo:plain, demo:two, demo:guarded,
+// other:plain and demo:many (with -DMANY: 2000 sites) in all, and the semaphore of demo:guarded, which is passed only while that is
 // above 0. What sys/sdt.h would write is written by hand: it may not be there.
 #ifdef BARE // only to be looked at
 #define printf(...)
@@ -18,8 +18,9 @@
 #define WORD ".4byte"
 #endif
 
-#define MARK(provider, name, semaphore, arguments, value)                       \
-	__asm__ volatile("990: nop\n"                                           \
+#define MARK(...) MARKS("", "", __VA_ARGS__)
+#define MARKS(before, after, provider, name, semaphore, arguments, value)       \
+	__asm__ volatile(before "990: nop\n"                                           \
 			 ".pushsection .note.stapsdt,\"\",\"note\"\n"           \
 			 ".balign 4\n"                                          \
 			 ".4byte 992f-991f, 994f-993f, 3\n"                     \
@@ -37,11 +38,11 @@
 			 "_.stapsdt.base: .space 1\n"                           \
 			 ".size _.stapsdt.base, 1\n"                            \
 			 ".popsection\n"                                        \
-			 ".endif\n" ::"r"(value))
+			 ".endif\n" after ::"r"(value))
 
 unsigned short guarded_semaphore __attribute__((section(".probes"), used));
 
-static unsigned long plain, two, guarded, other;
+static unsigned long plain, two, guarded, other, many;
 
 static inline __attribute__((always_inline)) void inlined(int n)
 {
@@ -70,7 +71,11 @@ __attribute__((noinline)) void round_of(int n)
 			}
 		}
 	}
-	printf("%lu %lu %lu %lu %u\n", plain, two, guarded, other, guarded_semaphore);
+#ifdef MANY
+	MARKS(".rept 2000\n", ".endr\n", "demo", "many", "0", "", 0);
+	many += 2000;
+#endif
+	printf("%lu %lu %lu %lu %lu %u\n", plain, two, guarded, other, many, guarded_semaphore);
 	fflush(stdout);
 }
 
