@@ -63,7 +63,7 @@ func (l *Listing) Limited(to Ability) int {
 // alone. Files that have none are left out, and if all are, that is an error with the
 // nearest names.
 func (t *Target) List(s Spec) ([]Listing, error) {
-	s = t.readProvider(s)
+	s = t.ReadProvider(s)
 	files, err := t.filesOf(s)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 			any = fn
 		}
 	}
-	if any != nil {
+	timed := slices.ContainsFunc(found, func(l symbols.Listed) bool { return l.Place != symbols.Marker })
+	if any != nil && timed {
 		if finding := Check(Request{Kind: Return, File: f, Function: any}, t.Hazards("")); finding.Verdict == Asks {
 			l.Asks = finding.Reason
 		}

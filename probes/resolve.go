@@ -56,7 +56,7 @@ func (r *Resolved) skip(n int, reason string, names ...string) {
 func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 	r := resolver{target: t, seen: map[site]int{}}
 	for _, s := range specs {
-		s = t.readProvider(s)
+		s = t.ReadProvider(s)
 		switch {
 		case latency && s.Kind == USDT:
 			return nil, fmt.Errorf("%s cannot be timed: %s; it is counted without -r and --slow, and uretprobe: before a function times that", symbols.Printable(s.String()), noReturn)

@@ -9,9 +9,9 @@ import (
 	"uprobetop/symbols"
 )
 
-// readProvider reads usdt:python:line as provider and name, where python is no file of
+// ReadProvider reads usdt:python:line as provider and name, where python is no file of
 // the target and some usdt probe in it is of that provider: bpftrace reads a target.
-func (t *Target) readProvider(s Spec) Spec {
+func (t *Target) ReadProvider(s Spec) Spec {
 	if s.Kind == USDT && s.Target != "" && !t.HasFile(s.Target) && t.hasProvider(s.Target) {
 		s.Target, s.Function = "", s.Target+":"+s.Function
 	}
@@ -49,9 +49,30 @@ func UnmarkedNote(f *symbols.File, fn *symbols.Function) string {
 	return fmt.Sprintf("not counted at %d of its %d sites: %s", n, n+len(f.Points(fn)), why)
 }
 
+// MarkerNotes is what there is to know of a usdt probe beside its name.
+func MarkerNotes(f *symbols.File, fn *symbols.Function) (notes []string) {
+	points := f.Points(fn)
+	if len(points) == 0 {
+		return nil
+	}
+	if len(points) > 1 {
+		notes = append(notes, fmt.Sprintf("%d sites", len(points)))
+	}
+	if points[0].Semaphore != 0 {
+		notes = append(notes, "semaphore")
+	}
+	if points[0].Arguments != "" {
+		notes = append(notes, "arguments "+points[0].Arguments)
+	}
+	if note := UnmarkedNote(f, fn); note != "" {
+		notes = append(notes, note)
+	}
+	return notes
+}
+
 // noMarker says that no usdt probe is meant by a text, and which could be.
 func noMarker(t *Target, files []*symbols.File, text string) error {
-	shown, verb := symbols.Printable(text), "is"
+	shown, verb := symbols.Printable(text), "is called"
 	if symbols.IsGlob(text) {
 		verb = "matches"
 	}

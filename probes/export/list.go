@@ -27,7 +27,7 @@ type function struct {
 
 // List writes what can be probed, one line a function: probe is ok, count where
 // calls cannot be timed, or no; reason says why not ok, and asks what a person has to
-// say yes to before it is timed.
+// say yes to before it is timed. A usdt probe is of the type usdt.
 func List(w io.Writer, all []probes.Listing) error {
 	for i := range all {
 		file := all[i].File
@@ -38,6 +38,12 @@ func List(w io.Writer, all []probes.Listing) error {
 				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
 				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: points(file.Points(fn.Function)),
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
+			}
+			if fn.Place == symbols.Marker {
+				o.Type = "usdt"
+				if note := probes.UnmarkedNote(file, fn.Function); note != "" && limit.Ability == probes.Counts {
+					o.Reason += "; " + note
+				}
 			}
 			if limit.Ability == probes.Times {
 				o.Asks = all[i].Asks

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -36,8 +37,9 @@ it for the shell. Any other is a part of a name, and an exact name comes first. 
 against demangled names, against names as they stand in the symbol table, and
 against all aliases; libc:PATTERN chooses a file of the process as well.
 
-PROBE is ok, count where calls can be counted and not timed, or no; the reason
-stands behind the name. Of the versions of a function the default comes first:
+PROBE is ok, count where calls can be counted and not timed, usdt for a usdt probe,
+which is only counted, or no; the reason stands behind the name. usdt:PATTERN, with one
+pattern for names or two as in python:line, chooses usdt probes alone, and usdt: all. Of the versions of a function the default comes first:
 that is the one which a name means.`,
 		Example: `  uprobetop list /usr/bin/node 'v8::Isolate::*'
   uprobetop list -p 4121 libc 'pthread_cond_*'
@@ -54,6 +56,12 @@ that is the one which a name means.`,
 func (f *listFlags) run(s Streams, args []string) error {
 	if f.output != "table" && f.output != "json" {
 		return usage("there is no output format %q: use table or json", f.output)
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if hasSpecPrefix(a) && strings.HasPrefix(a, "usdt:") && strings.HasSuffix(a, ":") {
+			args[i] += "*"
+		}
 	}
 	target, specs, err := f.open(s, args, nil)
 	if err != nil {
@@ -122,14 +130,14 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			if fn.Size > 0 {
 				bytes = fmt.Sprint(fn.Size)
 			}
-			name, note := fn.Versioned(), listNote(fn, limit)
+			name, note := fn.Versioned(), listNote(l.File, fn, limit)
 			if width > 0 {
 				name, note = cut(name, note, room)
 			}
 			if note != "" {
 				name += "  " + note
 			}
-			if _, err := fmt.Fprintf(w, "%*s  %*s  %-5s  %s\n", wide[0], hex(fn.Addr), wide[1], bytes, limit.Ability, name); err != nil {
+			if _, err := fmt.Fprintf(w, "%*s  %*s  %-5s  %s\n", wide[0], hex(fn.Addr), wide[1], bytes, able(fn, limit), name); err != nil {
 				return err
 			}
 		}
@@ -145,7 +153,11 @@ func headline(l *probes.Listing) string {
 	if l.File.BuildID != "" {
 		parts = append(parts, "build id "+l.File.BuildID)
 	}
-	parts = append(parts, format.Things(len(l.File.Functions), "function"))
+	markers := len(l.File.Markers())
+	parts = append(parts, format.Things(len(l.File.Functions)-markers, "function"))
+	if markers > 0 {
+		parts = append(parts, format.Things(markers, "usdt probe"))
+	}
 	parts = append(parts, format.Count(uint64(l.Limited(probes.Cannot)))+" cannot be probed")
 	if n := l.Limited(probes.Counts); n > 0 {
 		parts = append(parts, format.Count(uint64(n))+" can only be counted")
@@ -156,9 +168,21 @@ func headline(l *probes.Listing) string {
 	return strings.Join(parts, ", ")
 }
 
+// able is the word for what can be measured.
+func able(fn *symbols.Listed, limit probes.Limit) string {
+	if fn.Place == symbols.Marker && limit.Ability == probes.Counts {
+		return probes.USDT.String()
+	}
+	return limit.Ability.String()
+}
+
 // listNote is what stands behind a name.
-func listNote(fn *symbols.Listed, limit probes.Limit) string {
+func listNote(file *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
 	var notes []string
+	if fn.Place == symbols.Marker && limit.Ability == probes.Counts {
+		notes = append(notes, probes.MarkerNotes(file, fn.Function)...)
+		limit.Ability = probes.Times
+	}
 	if fn.Old() {
 		notes = append(notes, "old version")
 	}
