@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"uprobetop/symbols"
@@ -46,6 +47,7 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 	for _, p := range points {
 		o.Addresses = append(o.Addresses, uint64(p.Offset))
 		o.Cookies = append(o.Cookies, p.cookie)
+		o.RefCtrOffsets = append(o.RefCtrOffsets, uint64(p.Semaphore))
 	}
 	place := x.UprobeMulti
 	if ret {
@@ -61,7 +63,7 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 		}
 		defer unmap()
 		l, err := place(nil, prog, &o)
-		return l, attachError(err)
+		return l, placeError(err, f, points)
 	}
 	var all links
 	for _, pid := range m.pids {
@@ -71,7 +73,7 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 			continue
 		}
 		if err != nil {
-			return nil, errors.Join(attachError(err), all.Close())
+			return nil, errors.Join(placeError(err, f, points), all.Close())
 		}
 		all = append(all, l)
 	}
@@ -87,11 +89,15 @@ var errEnded = errors.New("the process has ended")
 // links are closed together.
 type links []io.Closer
 
+// Close takes some away at once: each waits for the kernel's grace periods.
 func (l links) Close() error {
-	var errs []error
-	for _, c := range l {
-		errs = append(errs, c.Close())
+	errs := make([]error, len(l))
+	var g errgroup.Group
+	g.SetLimit(8)
+	for i, c := range l {
+		g.Go(func() error { errs[i] = c.Close(); return nil })
 	}
+	_ = g.Wait()
 	return errors.Join(errs...)
 }
 
@@ -117,9 +123,9 @@ func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point
 	}
 	var all links
 	for _, p := range points {
-		l, err := place("", prog, &link.UprobeOptions{Address: uint64(p.Offset), Cookie: p.cookie})
+		l, err := place("", prog, &link.UprobeOptions{Address: uint64(p.Offset), Cookie: p.cookie, RefCtrOffset: uint64(p.Semaphore)})
 		if err != nil {
-			return nil, errors.Join(attachError(err), all.Close())
+			return nil, errors.Join(placeError(err, f, []point{p}), all.Close())
 		}
 		alone, err := withoutEvent(l)
 		if err != nil {
@@ -172,6 +178,15 @@ func openAgainError(f *symbols.File, err error) error {
 		return attachError(err)
 	}
 	return fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+}
+
+// placeError is attachError for points of a file. All who probe one of them must name
+// the same semaphore for it, or none (alloc_uprobe).
+func placeError(err error, f *symbols.File, points []point) error {
+	if errors.Is(err, unix.EINVAL) && slices.ContainsFunc(points, func(p point) bool { return p.Semaphore != 0 || f.Guarded(p.Offset) }) {
+		return &sentence{"somebody probes the same instruction with another semaphore, or without its own, and the kernel allows one alone: that probe has to go first", err}
+	}
+	return attachError(err)
 }
 
 // attachError gives the kernel's error numbers the meaning that they have here

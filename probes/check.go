@@ -127,6 +127,9 @@ func Check(r Request, h Hazards) Finding {
 	if f := checkPlace(r); f.Verdict != Fine {
 		return f
 	}
+	if r.Kind == USDT || r.Function.Place == symbols.Marker {
+		return checkMarker(r)
+	}
 	if startup(r.Function) {
 		return Finding{Verdict: Refuses, Reason: "start-up code of the compiler, not of the program"}
 	}

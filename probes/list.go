@@ -26,7 +26,7 @@ func Able(f *symbols.File, fn *symbols.Function) (Ability, Finding) {
 	if timed.Verdict != Refuses {
 		return Times, Finding{}
 	}
-	if entry := Check(Request{Kind: Entry, File: f, Function: fn}, Hazards{}); entry.Verdict == Refuses {
+	if entry := Check(Request{Kind: CountingKind(fn), File: f, Function: fn}, Hazards{}); entry.Verdict == Refuses {
 		return Cannot, entry
 	}
 	return Counts, timed
@@ -52,11 +52,12 @@ type Listing struct {
 }
 
 // Limited is how many functions of the file have this ability and no more. The names
-// that it imports are no functions of the file.
+// that it imports are no functions of the file, and that a usdt probe is only counted
+// limits nothing.
 func (l *Listing) Limited(to Ability) int {
 	n := 0
 	for fn, limit := range l.Limits {
-		if limit.Ability == to && fn.Place != symbols.Imported {
+		if limit.Ability == to && fn.Place != symbols.Imported && (to == Cannot || fn.Place != symbols.Marker) {
 			n++
 		}
 	}
@@ -75,30 +76,33 @@ func (l *Listing) Imported() int {
 }
 
 // List chooses functions of all files of the target, or of the one that the spec
-// names; see symbols.File.List for the pattern. Files that have none are left
-// out, and if all are, that is an error with the nearest names.
+// names; see symbols.File.List for the pattern. A spec of usdt chooses usdt probes
+// alone. Files that have none are left out, and if all are, that is an error with the
+// nearest names.
 func (t *Target) List(s Spec) ([]Listing, error) {
+	s = t.ReadProvider(s)
 	files, err := t.filesOf(s)
 	if err != nil {
 		return nil, err
 	}
-	all := t.list(files, s.Function)
+	all := t.list(files, s)
 	if len(all) == 0 {
 		behind, note := t.behindStubs(files)
-		if all = t.list(behind, s.Function); len(all) > 0 {
+		if all = t.list(behind, s); len(all) > 0 {
 			all[0].Led = note
 		}
 	}
 	if len(all) == 0 {
-		return nil, notFound(t, files, cmp.Or(strings.Trim(s.Function, "*?:"), s.Function))
+		s.Function = cmp.Or(strings.Trim(s.Function, "*?:"), s.Function)
+		return nil, notFound(t, files, s)
 	}
 	return all, nil
 }
 
-func (t *Target) list(files []*symbols.File, pattern string) (all []Listing) {
+func (t *Target) list(files []*symbols.File, s Spec) (all []Listing) {
 	lists := make([][]symbols.Listed, len(files))
 	for i, f := range files {
-		lists[i] = f.List(pattern)
+		lists[i] = listed(f, s)
 	}
 	withoutProvided(lists)
 	for i, f := range files {
@@ -121,7 +125,8 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 			any = fn
 		}
 	}
-	if any != nil {
+	timed := slices.ContainsFunc(found, func(l symbols.Listed) bool { return l.Place != symbols.Marker })
+	if any != nil && timed {
 		if finding := Check(Request{Kind: Return, File: f, Function: any}, t.Hazards("")); finding.Verdict == Asks {
 			l.Asks = finding.Reason
 		}
@@ -132,9 +137,9 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 // Complete is what the text of a spec can become: names of functions, each with
 // what stands before it in the text. Of many it is about limit.
 func (t *Target) Complete(text string, limit int) []string {
-	_, rest := cutKind(text)
+	kind, rest := cutKind(text)
 	files := t.Files
-	if i := singleColon(rest); i >= 0 {
+	if i := targetEnd(kind, rest); i >= 0 {
 		if named := t.named(unescape.Replace(rest[:i])); len(named) > 0 { // else it may be half of a ::
 			files, rest = named, rest[i+1:]
 		}
@@ -142,7 +147,12 @@ func (t *Target) Complete(text string, limit int) []string {
 	before := strings.TrimSuffix(text, rest)
 	var all []string
 	for _, f := range files {
-		for _, name := range f.Complete(rest, max(1, limit-len(all))) {
+		names := completeMarkers(f, rest)
+		if kind != USDT {
+			markers := names
+			names = slices.DeleteFunc(f.Complete(rest, max(1, limit-len(all))), func(s string) bool { return slices.Contains(markers, s) })
+		}
+		for _, name := range names {
 			all = append(all, before+name)
 		}
 	}

@@ -176,6 +176,9 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	if p.HitsAgain() {
 		p.note = AgainNote
 	}
+	if r.Kind == USDT {
+		p.note = UnmarkedNote(r.File, r.Function)
+	}
 	if r.Kind == Return {
 		c.timedAt[siteOf(p.File, p.Function)] = p
 	}
@@ -193,13 +196,19 @@ func (p *Probe) HitsAgain() bool {
 	return slices.ContainsFunc(p.Points, func(at symbols.Point) bool { return at.Again })
 }
 
-// site is where a function is, by whatever name.
+// site is where a function is, by whatever name; a usdt probe is by its own.
 type site struct {
 	dev, ino uint64
 	offset   symbols.Offset
+	marker   string
 }
 
-func siteOf(f *symbols.File, fn *symbols.Function) site { return site{f.Dev, f.Ino, fn.Offset} }
+func siteOf(f *symbols.File, fn *symbols.Function) site {
+	if fn.Place == symbols.Marker {
+		return site{f.Dev, f.Ino, 0, fn.Name}
+	}
+	return site{f.Dev, f.Ino, fn.Offset, ""}
+}
 
 // timedBefore tells whether a probe already leaves frames for this function: the frames
 // of two would be mistaken for each other.

@@ -133,11 +133,16 @@ func (r *Recorder) function(p *Probe) int {
 		names = append(names, recording.Name(a))
 	}
 	points := make([]uint64, len(p.Points))
+	var semaphores []uint64
 	for i, at := range p.Points {
 		points[i] = uint64(at.Offset)
+		if at.Semaphore != 0 {
+			semaphores = append(append(semaphores, make([]uint64, i-len(semaphores))...), uint64(at.Semaphore))
+		}
 	}
 	r.w.Function(&recording.Function{
-		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place), Points: points, Again: p.HitsAgain(),
+		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place),
+		Points: points, Semaphores: semaphores, Again: p.HitsAgain(),
 	})
 	n := len(r.functions)
 	r.functions[fn] = n

@@ -57,7 +57,11 @@ func (r *Resolved) skip(n int, reason string, names ...string) {
 func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 	r := resolver{target: t, seen: map[site]int{}}
 	for _, s := range specs {
-		if latency {
+		s = t.ReadProvider(s)
+		switch {
+		case latency && s.Kind == USDT:
+			return nil, fmt.Errorf("%s cannot be timed: %s; it is counted without -r and --slow, and uretprobe: before a function times that", symbols.Printable(s.String()), noReturn)
+		case latency:
 			s.Kind = Return
 		}
 		files, err := t.filesOf(s)
@@ -83,7 +87,7 @@ type resolver struct {
 }
 
 func (r *resolver) spec(files []*symbols.File, s Spec) error {
-	found, err := lookup(files, s.Function)
+	found, err := lookup(files, s)
 	switch {
 	case err != nil:
 		return err
@@ -92,8 +96,8 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 		return r.glob(files, s)
 	default:
 		behind, note := r.target.behindStubs(files)
-		if found, err = lookup(behind, s.Function); err != nil || len(found) == 0 {
-			return notFound(r.target, files, s.Function)
+		if found, err = lookup(behind, s); err != nil || len(found) == 0 {
+			return notFound(r.target, files, s)
 		}
 		r.tell(note)
 	}
@@ -108,7 +112,6 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 		if !slices.Contains(files, q.File) {
 			r.led = append(r.led, q.File)
 		}
-		q.Kind = s.Kind
 		r.add(q)
 	}
 	return nil
@@ -139,10 +142,10 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	var found, loader []Request
 	old := 0
 	for _, f := range files {
-		fns, olds := f.Glob(s.Function)
+		fns, olds := matching(f, s)
 		old += olds
 		for _, fn := range fns {
-			if q := (Request{Kind: s.Kind, File: f, Function: fn}); isLoader(f) {
+			if q := (Request{Kind: s.Kind, File: f, Function: fn}); isLoader(f) && s.Kind != USDT {
 				loader = append(loader, q)
 			} else {
 				found = append(found, q)
@@ -155,7 +158,7 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	if len(found)+old == 0 {
 		behind, note := r.target.behindStubs(files)
 		if len(behind) == 0 {
-			return notFound(r.target, files, s.Function)
+			return notFound(r.target, files, s)
 		}
 		r.tell(note)
 		r.led = append(r.led, behind...)
@@ -184,19 +187,29 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 	return nil
 }
 
+// matching finds what a pattern means, and how many functions have it only as the
+// name of an old version.
+func matching(f *symbols.File, s Spec) (fns []*symbols.Function, old int) {
+	if s.Kind == USDT {
+		return f.MarkersLike(s.Function), 0
+	}
+	fns, old = f.Glob(s.Function)
+	return withoutMarkers(fns), old
+}
+
 // isLoader tells the dynamic loader, whose own malloc and the like are left out
 // where a library replaces them.
 func isLoader(f *symbols.File) bool { return strings.HasPrefix(filepath.Base(f.Path), "ld-linux") }
 
-// lookup finds what a text means that is no pattern, in every file that has it.
-func lookup(files []*symbols.File, text string) ([]Request, error) {
-	if _, ok := addressIn(text); ok && len(files) > 1 {
-		return nil, fmt.Errorf("%s could be an address in each of %d files: name one, as in libc:%[1]s", text, len(files))
+// lookup finds what a spec means that is no pattern, in every file that has it.
+func lookup(files []*symbols.File, s Spec) ([]Request, error) {
+	if _, ok := addressIn(s.Function); ok && len(files) > 1 && s.Kind != USDT {
+		return nil, fmt.Errorf("%s could be an address in each of %d files: name one, as in libc:%[1]s", s.Function, len(files))
 	}
 	var found, loader []Request
 	var inLoader error
 	for _, f := range files {
-		fns, err := exactly(f, text)
+		fns, err := exactly(f, s)
 		switch {
 		case err != nil && isLoader(f):
 			inLoader = err
@@ -204,7 +217,7 @@ func lookup(files []*symbols.File, text string) ([]Request, error) {
 			return nil, err
 		}
 		for _, fn := range fns {
-			if q := (Request{File: f, Function: fn}); isLoader(f) {
+			if q := (Request{Kind: s.Kind, File: f, Function: fn}); isLoader(f) && s.Kind != USDT {
 				loader = append(loader, q)
 			} else {
 				found = append(found, q)
@@ -238,7 +251,11 @@ func addressIn(text string) (symbols.Addr, bool) {
 
 func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
-func notFound(t *Target, files []*symbols.File, text string) error {
+func notFound(t *Target, files []*symbols.File, s Spec) error {
+	if s.Kind == USDT {
+		return noMarker(t, files, s.Function)
+	}
+	text := s.Function
 	shown := symbols.Printable(text)
 	what := "there is no function " + shown
 	if symbols.IsGlob(text) {
@@ -250,19 +267,15 @@ func notFound(t *Target, files []*symbols.File, text string) error {
 	functions := 0
 	var near []string
 	for _, f := range files {
-		functions += len(f.Functions)
-		near = append(near, f.Nearest(text, 3)...)
+		functions += len(f.Functions) - len(f.Markers())
+		near = append(near, functionsNear(f, text)...)
 	}
 	if functions == 0 {
 		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
 	}
 	var notes []string
-	switch near = near[:min(3, len(near))]; len(near) {
-	case 0:
-	case 1:
-		notes = append(notes, "the nearest name is "+near[0])
-	default:
-		notes = append(notes, "the nearest names are "+strings.Join(near, ", "))
+	if near := nearestNames(near); near != "" {
+		notes = append(notes, near)
 	}
 	if who := stripped(files); who != "" {
 		notes = append(notes, who+" is stripped to the functions it exports, others need a build with symbols")

@@ -115,7 +115,7 @@ func checkHeader(h *recording.Header) error {
 // check looks at a probe before anything of it is used as an index.
 func (t *table) check(p *recording.Probe) error {
 	if p.ID >= 1<<32 || !p.Removed && (p.Function < 0 || p.Function >= len(t.functions) ||
-		Kind(p.Kind) > Return || State(p.State) > Gone || !credible(p.Placed)) {
+		Kind(p.Kind) > USDT || State(p.State) > Gone || !credible(p.Placed)) {
 		return fmt.Errorf("the recording is damaged: its probe %d makes no sense", p.ID)
 	}
 	return nil
@@ -130,7 +130,7 @@ func checkTick(t *recording.Tick) error {
 
 func credible(d time.Duration) bool { return d >= 0 && d < maxTime }
 
-// fill makes the files, each with its functions in order of address.
+// fill makes the files, each with its functions in order.
 func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 	byFile := make([][]int, len(files))
 	for n, fn := range functions {
@@ -143,7 +143,7 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 		}
 		t.files = append(t.files, f)
 		numbers := byFile[i]
-		slices.SortStableFunc(numbers, func(a, b int) int { return cmp.Compare(functions[a].Addr, functions[b].Addr) })
+		slices.SortStableFunc(numbers, func(a, b int) int { return inOrder(functions[a], functions[b]) })
 		f.Functions = make([]symbols.Function, len(numbers))
 		for at, n := range numbers {
 			f.Functions[at] = function(functions[n])
@@ -152,10 +152,24 @@ func (t *table) fill(files []*recording.File, functions []*recording.Function) {
 	}
 }
 
+// inOrder compares as symbols.File.Functions are: those with code first, markers last.
+func inOrder(a, b *recording.Function) int {
+	part := func(f *recording.Function) uint8 {
+		if symbols.Place(f.Place) < symbols.NoCode {
+			return 0
+		}
+		return f.Place
+	}
+	return cmp.Or(cmp.Compare(part(a), part(b)), cmp.Compare(a.Addr, b.Addr))
+}
+
 func points(rf *recording.Function) []symbols.Point {
 	ps := make([]symbols.Point, len(rf.Points))
 	for i, at := range rf.Points {
 		ps[i] = symbols.Point{Offset: symbols.Offset(at), Again: rf.Again}
+		if i < len(rf.Semaphores) {
+			ps[i].Semaphore = symbols.Offset(rf.Semaphores[i])
+		}
 	}
 	return ps
 }
@@ -163,7 +177,7 @@ func points(rf *recording.Function) []symbols.Point {
 func function(rf *recording.Function) symbols.Function {
 	f := symbols.Function{
 		Symbol: symbols.Symbol(rf.Names[0]),
-		Addr:   symbols.Addr(rf.Addr), Offset: symbols.Offset(rf.Offset), Size: rf.Size, Place: symbols.Place(rf.Place),
+		Addr:   symbols.Addr(rf.Addr), Offset: symbols.Offset(rf.Offset), Size: rf.Size, Place: min(symbols.Place(rf.Place), symbols.Marker),
 	}
 	for _, n := range rf.Names[1:] {
 		f.Aliases = append(f.Aliases, symbols.Symbol(n))

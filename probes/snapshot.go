@@ -16,9 +16,19 @@ const (
 	Entry Kind = iota
 	// Return is a uprobe and a uretprobe: it counts hits and times calls.
 	Return
+	// USDT is a uprobe on each site of a usdt probe: it counts hits.
+	USDT
 )
 
-func (k Kind) String() string { return [...]string{"uprobe", "uretprobe"}[k] }
+func (k Kind) String() string { return [...]string{"uprobe", "uretprobe", "usdt"}[k] }
+
+// CountingKind is what counts the hits of a function and does nothing else.
+func CountingKind(fn *symbols.Function) Kind {
+	if fn.Place == symbols.Marker {
+		return USDT
+	}
+	return Entry
+}
 
 // State is where a probe is in its life.
 type State uint8
@@ -115,7 +125,7 @@ type CPUStats struct {
 	Rate float64 // hits/s over the snapshot's interval
 }
 
-// Stats is one probe in one snapshot. For an Entry probe, and one that never
+// Stats is one probe in one snapshot. For a probe that is no Return, and one that never
 // stood, the terms of the ledger below Hits are not measured, and Latency is nil.
 type Stats struct {
 	*Probe

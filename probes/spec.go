@@ -1,8 +1,8 @@
 package probes
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"uprobetop/symbols"
@@ -13,13 +13,14 @@ import (
 //	malloc                   a function of the default target
 //	libc:malloc              of a library of the process, or of a file
 //	uretprobe:libc:malloc    bpftrace's form: with its kind
+//	usdt:python:function__entry, usdt:libpython:python:function__entry
 //
 // The function's name may itself hold colons: Foo::bar. A target's path that does
 // has a backslash before each.
 type Spec struct {
-	Kind     Kind   // Entry unless the text says uretprobe
+	Kind     Kind   // Entry unless the text says another
 	Target   string // as typed; empty: the default
-	Function string // a name, a pattern, name+0x10 or an address: see Target.Resolve
+	Function string // a name, a pattern, name+0x10 or an address: see Target.Resolve; of usdt a name or pattern, or two: provider:name
 }
 
 // ParseSpec reads a spec. An error says what is missing in one sentence.
@@ -27,14 +28,14 @@ func ParseSpec(text string) (Spec, error) {
 	var s Spec
 	var rest string
 	s.Kind, rest = cutKind(text)
-	if after, ok := strings.CutPrefix(text, "usdt:"); ok && !strings.HasPrefix(after, ":") {
-		return Spec{}, errors.New("usdt probes cannot be placed yet: name a function")
-	}
-	if i := singleColon(rest); i >= 0 {
+	if i := targetEnd(s.Kind, rest); i >= 0 {
 		s.Target, rest = unescape.Replace(rest[:i]), rest[i+1:]
 		if strings.HasPrefix(s.Target+":", ":") {
 			return Spec{}, fmt.Errorf("%q names no target before the colon: write libc:malloc, or malloc alone", text)
 		}
+	}
+	if s.Kind == USDT {
+		rest = strings.TrimLeft(rest, ":") // usdt:PATH::NAME is of any provider
 	}
 	if s.Function = rest; rest == "" {
 		return Spec{}, fmt.Errorf("%q names no function", text)
@@ -42,9 +43,18 @@ func ParseSpec(text string) (Spec, error) {
 	return s, nil
 }
 
+// targetEnd is where a target ends in a spec without its kind, or -1. No name of a usdt
+// probe has a "::" in it.
+func targetEnd(k Kind, rest string) int {
+	if i := strings.Index(rest, "::"); k == USDT && i > 0 && !strings.ContainsAny(rest[:i], `\[:`) {
+		return i
+	}
+	return singleColon(rest)
+}
+
 // cutKind takes the kind off that a spec may begin with.
 func cutKind(text string) (k Kind, rest string) {
-	for _, k := range []Kind{Entry, Return} {
+	for _, k := range []Kind{Entry, Return, USDT} {
 		if after, ok := strings.CutPrefix(text, k.String()+":"); ok && !strings.HasPrefix(after, ":") {
 			return k, after
 		}
@@ -81,7 +91,7 @@ func (s Spec) String() string {
 	switch {
 	case s.Target != "":
 		return fmt.Sprintf("%s:%s:%s", s.Kind, escape.Replace(s.Target), s.Function)
-	case s.Kind == Return:
+	case s.Kind != Entry:
 		return fmt.Sprintf("%s:%s", s.Kind, s.Function)
 	}
 	return s.Function
@@ -93,9 +103,13 @@ func (s Spec) String() string {
 func SpecOf(r Request) Spec {
 	s := Spec{Kind: r.Kind, Target: r.File.Path}
 	fn := r.Function
+	if r.Kind == USDT {
+		s.Function = fn.Name
+		return s
+	}
 	for _, name := range []string{fn.Name, fn.Name + "@" + fn.Version} {
 		s.Function = name
-		if found, err := exactly(r.File, name); err == nil && len(found) == 1 && found[0].Offset == fn.Offset {
+		if found, err := exactly(r.File, s); err == nil && len(found) == 1 && found[0].Offset == fn.Offset {
 			return s
 		}
 	}
@@ -103,10 +117,15 @@ func SpecOf(r Request) Spec {
 	return s
 }
 
-// exactly finds what a text means that is no pattern: a function's name, else a
-// point inside a function, name+0x10, else an address. Nothing found is no error.
-func exactly(f *symbols.File, text string) ([]*symbols.Function, error) {
-	if found := f.Lookup(text); len(found) > 0 {
+// exactly finds what a spec means that is no pattern: a function's name, else a
+// point inside a function, name+0x10, else an address; or a usdt probe's name. Nothing
+// found is no error.
+func exactly(f *symbols.File, s Spec) ([]*symbols.Function, error) {
+	if s.Kind == USDT {
+		return f.MarkersNamed(s.Function), nil
+	}
+	text := s.Function
+	if found := withoutMarkers(f.Lookup(text)); len(found) > 0 {
 		return found, nil
 	}
 	if name, into, ok := offsetIn(text); ok {
@@ -123,6 +142,11 @@ func exactly(f *symbols.File, text string) ([]*symbols.Function, error) {
 		return just(f.At(addr))
 	}
 	return nil, nil
+}
+
+// withoutMarkers leaves out usdt probes, which only a spec of that kind means.
+func withoutMarkers(fns []*symbols.Function) []*symbols.Function {
+	return slices.DeleteFunc(fns, func(fn *symbols.Function) bool { return fn.Place == symbols.Marker })
 }
 
 func just(fn *symbols.Function, err error) ([]*symbols.Function, error) {

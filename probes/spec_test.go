@@ -24,13 +24,19 @@ func TestParseSpec(t *testing.T) {
 		"libc:0x9e260":                    {Target: "libc", Function: "0x9e260"},
 		`uprobe:/a\:b/c\\d:e\:f`:          {Target: `/a:b/c\d`, Function: `e\:f`},
 		`uprobe:/a\::b`:                   {Target: "/a:", Function: "b"},
+		"usdt:setjmp":                     {Kind: USDT, Function: "setjmp"},
+		"usdt:libc:setjmp":                {Kind: USDT, Target: "libc", Function: "setjmp"},
+		"usdt:/lib/libc.so.6:libc:setjmp": {Kind: USDT, Target: "/lib/libc.so.6", Function: "libc:setjmp"},
+		"usdt:/lib/libc.so.6::setjmp":     {Kind: USDT, Target: "/lib/libc.so.6", Function: "setjmp"},
+		"usdt:*:gc__*":                    {Kind: USDT, Target: "*", Function: "gc__*"},
+		`usdt:/a\:b:c:d`:                  {Kind: USDT, Target: "/a:b", Function: "c:d"},
 	} {
 		got, err := ParseSpec(text)
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", ":", ":malloc", "libc:", "uretprobe:", "uprobe:libc:", "usdt:libc:x"} {
+	for _, text := range []string{"", ":", ":malloc", "libc:", "uretprobe:", "uprobe:libc:", "usdt:", "usdt:libc:", "usdt:libc::"} {
 		if s, err := ParseSpec(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)
 		}
@@ -38,7 +44,7 @@ func TestParseSpec(t *testing.T) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, s := range []string{"malloc", "libc:malloc", "uretprobe:a:b::c", "::", "a:b:c", "uprobe:uprobe:uprobe:x", `uprobe:\:\\:x`, "usdt:x", "libc:a+0x10"} {
+	for _, s := range []string{"malloc", "libc:malloc", "uretprobe:a:b::c", "::", "a:b:c", "uprobe:uprobe:uprobe:x", `uprobe:\:\\:x`, "usdt:x", "usdt:a::b:c", `usdt:a\::[b]`, "libc:a+0x10"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -39,6 +40,11 @@ func survive(t testing.TB, b []byte) (*File, error) {
 		if p, err := f.Inside(fn, 3); err == nil && uint64(p.Offset) >= f.size {
 			t.Errorf("%s lies behind the end of the file", p)
 		}
+		for _, p := range f.Points(fn) {
+			if uint64(p.Offset) >= f.size || uint64(p.Semaphore) >= f.size || p.Arguments != Printable(p.Arguments) {
+				t.Errorf("%s has the point %+v", fn, p)
+			}
+		}
 		if _, err := f.At(fn.Addr + 1); err != nil && err.Error() != Printable(err.Error()) {
 			t.Errorf("not one sentence: %q", err)
 		}
@@ -67,6 +73,10 @@ func survive(t testing.TB, b []byte) (*File, error) {
 				t.Errorf("%q is offered for %q", s, begin)
 			}
 		}
+	}
+	f.MarkersNamed("plain")
+	if fns := f.MarkersLike("*"); len(fns) != len(f.Markers()) {
+		t.Errorf("%d of %d usdt probes match *", len(fns), len(f.Markers()))
 	}
 	f.LibraryDirs("")
 	return f, nil
@@ -270,5 +280,8 @@ func FuzzOpen(f *testing.F) {
 		f.Add(readFile(f, path))
 	}
 	f.Add([]byte(elf.ELFMAG))
+	if _, err := exec.LookPath("gcc"); err == nil {
+		f.Add(readFile(f, markers(f, "-nostdlib", "-shared", "-fPIC", "-DBARE", "-s")))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) { survive(t, b) })
 }

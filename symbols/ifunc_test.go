@@ -318,14 +318,14 @@ func TestIFUNCOfLibc(t *testing.T) {
 	if second.Addr == first.Addr {
 		t.Skip("this libc has one strlen for both")
 	}
-	want := []Point{Offset: {first.Offset}}
+	want := []Point{{Offset: first.Offset}}
 	here.Also(a)
 	if got := here.Points(first); !slices.Equal(got, want) {
 		t.Errorf("the points of one process are %v, want %v", got, want)
 	}
 	here.Also(b)
 	here.Also(b)
-	if got := here.Points(first); !slices.Equal(got, append(want, Point{second.Offset})) {
+	if got := here.Points(first); !slices.Equal(got, append(want, Point{Offset: second.Offset})) {
 		t.Errorf("the points of both are %v, want those of %v and %v", got, first, second)
 	}
 	if got := here.Points(one(t, here, "malloc")); len(got) != 1 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -46,8 +47,12 @@ func (f *File) read() error {
 	if f.Library, err = im.library(typ); err != nil {
 		return err
 	}
+	markers, err := f.readMarkers(im)
+	if err != nil {
+		return err
+	}
 	f.resolve(&sc)
-	f.Functions = append(im.functions(sc.symbols), withoutCode(sc.others)...)
+	f.Functions = slices.Concat(im.functions(sc.symbols), withoutCode(sc.others), markers)
 	return nil
 }
 
@@ -135,28 +140,48 @@ func (f *File) note(im *image, off, size, align uint64) error {
 	if err != nil {
 		return err
 	}
-	if align != 8 {
-		align = 4
-	}
 	const buildID = 3 // NT_GNU_BUILD_ID
-	for len(b) >= 12 {
-		nameSize, descSize, typ := uint64(order.Uint32(b)), uint64(order.Uint32(b[4:])), order.Uint32(b[8:])
-		total := uint64(len(b))
-		desc := roundUp(12+nameSize, align)
-		if !within(12, nameSize, total) || !within(desc, descSize, total) {
-			return nil // padding, or a note of another make: no reason to refuse the file
-		}
-		switch strings.TrimRight(string(b[12:12+nameSize]), "\x00") {
+	for n := range notes(b, align) {
+		switch n.owner {
 		case "GNU":
-			if typ == buildID && f.BuildID == "" && descSize <= 64 {
-				f.BuildID = hex.EncodeToString(b[desc : desc+descSize])
+			if n.typ == buildID && f.BuildID == "" && len(n.desc) <= 64 {
+				f.BuildID = hex.EncodeToString(n.desc)
 			}
 		case "Go":
 			f.Go = true
 		}
-		b = b[min(roundUp(desc+descSize, align), total):]
 	}
 	return nil
+}
+
+// note is one of an ELF file.
+type note struct {
+	owner string
+	typ   uint32
+	desc  []byte
+}
+
+// notes goes through the notes in b, up to the first that is not whole: padding, or a
+// note of another make, which is no reason to refuse the file.
+func notes(b []byte, align uint64) iter.Seq[note] {
+	if align != 8 {
+		align = 4
+	}
+	return func(yield func(note) bool) {
+		for len(b) >= 12 {
+			nameSize, descSize, typ := uint64(order.Uint32(b)), uint64(order.Uint32(b[4:])), order.Uint32(b[8:])
+			total := uint64(len(b))
+			desc := roundUp(12+nameSize, align)
+			if !within(12, nameSize, total) || !within(desc, descSize, total) {
+				return
+			}
+			owner := strings.TrimRight(string(b[12:12+nameSize]), "\x00")
+			if !yield(note{owner, typ, b[desc : desc+descSize]}) {
+				return
+			}
+			b = b[min(roundUp(desc+descSize, align), total):]
+		}
+	}
 }
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }

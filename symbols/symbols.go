@@ -70,12 +70,15 @@ const (
 	NoCode                // outside what is loaded as executable code
 	Imported              // in another file, of which this one has only the name
 	InVDSO                // an IFUNC for which the kernel's own code was chosen, which is in no file
+	Marker                // a usdt probe, provider:name: places inside the code of functions, see File.Points
 )
 
 // Point is where a breakpoint goes.
 type Point struct {
-	Offset Offset
-	Again  bool // one call may hit it more than once
+	Offset    Offset
+	Again     bool   // one call may hit it more than once
+	Semaphore Offset // of 16 bits in the file's data that are above 0 while somebody probes; 0: there are none
+	Arguments string // of a usdt probe, as sys/sdt.h writes them, fit for a terminal: -4@%edi 8@%rax
 }
 
 // File is an ELF file: an executable or a shared library. Its exported fields
@@ -97,7 +100,7 @@ type File struct {
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
 	Replaced  string     // Deleted or Overwritten since the process through which it was opened mapped it; or empty
 	Untold    string     // why it is not known of all its IFUNCs which variant is in use: a clause, or empty
-	Functions []Function // those with code in order of address; then those without, in order of name
+	Functions []Function // those with code in order of address; then those without, in order of name; then markers, likewise
 
 	from    *Sources
 	layered bool          // of an overlay, which shows the inodes of other file systems
@@ -113,6 +116,8 @@ type File struct {
 	indirect *indirect // nil if it has no IFUNC
 	variants variantCache
 	more     map[Addr][]Point // what further processes chose; see Also
+
+	markers map[string]*marker // by name
 }
 
 // What can become of the path of a file that a process has mapped. The process goes on
@@ -147,8 +152,12 @@ func (f *File) code() []Function {
 }
 
 // Points is where the breakpoints of a function go, at least one. A call hits one of
-// them once, unless it says Again.
+// them once, unless it says Again. Of a usdt probe there is one for each place that can
+// be probed, which may be none, and the hits are the sum.
 func (f *File) Points(fn *Function) []Point {
+	if fn.Place == Marker {
+		return f.pointsOf(fn)
+	}
 	at := Point{Offset: fn.Offset}
 	if f.Go && fn.Into == 0 && fn.Place < NoCode && f.r != nil {
 		at = f.goPoint(fn)

@@ -83,7 +83,7 @@ func (m *model) ask(w wish) tea.Cmd {
 	if w.want == off {
 		return m.agree(w)
 	}
-	req := probes.Request{Kind: w.want.kind(), File: r.file, Function: r.fn}
+	req := probes.Request{Kind: w.want.kind(r.fn), File: r.file, Function: r.fn}
 	src := m.src
 	return func() tea.Msg { return checkedMsg{w, src.Check(req)} }
 }
@@ -123,7 +123,7 @@ func (m *model) agree(w wish) tea.Cmd {
 	return tea.Batch(append(m.reconcile(), retry)...)
 }
 
-func fileKey(f *symbols.File) key { return key{f.Dev, f.Ino, f.Path, 0} }
+func fileKey(f *symbols.File) key { return key{dev: f.Dev, ino: f.Ino, path: f.Path} }
 
 func withWay(f probes.Finding) string {
 	if f.Way == "" {

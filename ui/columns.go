@@ -220,14 +220,17 @@ func fitCount(v float64, w int) string {
 	return s
 }
 
+// kindWords are the kinds as the screen writes them.
+var kindWords = [...]string{probes.Entry: "entry", probes.Return: "ret", probes.USDT: "usdt"}
+
 // kindWord is the kind of a row's probe, also of one that does not stand yet or
 // never did.
 func kindWord(r *row) string {
 	switch {
 	case r.stat != nil:
-		return [...]string{"entry", "ret"}[r.stat.Kind]
+		return kindWords[r.stat.Kind]
 	case r.want != off:
-		return [...]string{"entry", "ret"}[r.want.kind()]
+		return kindWords[r.want.kind(r.fn)]
 	}
 	return ""
 }
@@ -238,10 +241,7 @@ func drawKind(m *model, c *chart.Canvas, r *row) {
 		word = string(m.th.Dash)
 	}
 	if m.condition(r) == measuring {
-		st = m.th.Entry
-		if r.kindOf() == timed {
-			st = m.th.Ret
-		}
+		_, st = m.kindSign(r)
 	}
 	c.Text(0, 0, word, st)
 }

@@ -318,10 +318,11 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 	if r != nil {
 		switch cond := m.condition(r); cond {
 		case measuring:
-			word, st := "counting, ", th.Entry
+			word := "counting, "
 			if r.kindOf() == timed {
-				word, st = "latency, ", th.Ret
+				word = "latency, "
 			}
+			_, st := m.kindSign(r)
 			return word + format.SI(r.num.rate) + "/s", st
 		case refused, failed:
 			return m.sentence(r, cond).medium, th.Bad
@@ -332,6 +333,8 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 		}
 	}
 	switch {
+	case fn.Place == symbols.Marker && len(match.File.Points(fn)) > 0:
+		return strings.Join(append([]string{string(th.UsdtSign) + " usdt"}, probes.MarkerNotes(match.File, fn)...), ", "), th.Usdt
 	case fn.Place != symbols.InFile:
 		_, why := probes.Able(match.File, fn)
 		return why.Reason, th.Muted
@@ -359,6 +362,9 @@ func (f *finder) drawAbout(m *model, c *chart.Canvas, match symbols.Match) {
 	lines := [][2]string{
 		{"symbol", clean(fn.Symbol.String())},
 		{"address", fmt.Sprintf("%#x, offset %#x in the file", uint64(fn.Addr), uint64(fn.Offset))},
+	}
+	if notes := probes.MarkerNotes(match.File, fn); fn.Place == symbols.Marker && len(notes) > 0 {
+		lines = append(lines, [2]string{"usdt", strings.Join(notes, ", ")})
 	}
 	if len(aliases) > 0 {
 		lines = append(lines, [2]string{"aliases", strings.Join(aliases, ", ")})

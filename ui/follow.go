@@ -79,5 +79,5 @@ func (m *model) follow() tea.Cmd {
 
 // request asks for what a row wants.
 func (m *model) request(r *row) probes.Request {
-	return probes.Request{Kind: r.want.kind(), File: r.file, Function: r.fn, Accepted: m.yes[fileKey(r.file)]}
+	return probes.Request{Kind: r.want.kind(r.fn), File: r.file, Function: r.fn, Accepted: m.yes[fileKey(r.file)]}
 }

@@ -264,6 +264,7 @@ func (h *helper) lines(m *model, entries []binding) []helpLine {
 		{left: string(th.NotProbed), leftStyle: th.Muted, right: "not probed", entry: -1},
 		{left: string(th.EntrySign), leftStyle: th.Entry, right: "uprobe: counts", entry: -1},
 		{left: string(th.RetSign), leftStyle: th.Ret, right: "uretprobe: counts and latency", entry: -1},
+		{left: string(th.UsdtSign), leftStyle: th.Usdt, right: "usdt: counts", entry: -1},
 		{left: string(th.Placing), leftStyle: th.Accent, right: "being placed", entry: -1},
 		{left: string(th.Failed), leftStyle: th.Bad, right: "cannot be placed, or failed", entry: -1},
 		{left: "!", leftStyle: th.Warn, right: "has missed hits", entry: -1},

@@ -167,7 +167,7 @@ func drawLatency(m *model, c *chart.Canvas, r *row) {
 	}
 }
 
-// drawCounting is the latency view of a uprobe: it says what there is instead.
+// drawCounting is the latency view of what only counts: it says what there is instead.
 func drawCounting(m *model, c *chart.Canvas, r *row) {
 	th := m.th
 	x := c.Text(3, 0, format.Count(r.since().Hits), th.Bright)
@@ -176,6 +176,13 @@ func drawCounting(m *model, c *chart.Canvas, r *row) {
 	if counts {
 		x = c.Text(c.Text(x, 0, ", now ", th.Muted), 0, format.SI(r.num.rate), th.Bright)
 		c.Text(x, 0, "/s", th.Muted)
+	}
+	if r.usdt() {
+		c.Text(3, 2, "A usdt probe is a point in the code: it has no return.", th.Text)
+		for i, line := range wrap(clean(r.shown.Note), c.W-6) {
+			c.Text(3, 4+i, line, th.Warn)
+		}
+		return
 	}
 	c.Text(3, 2, "A uprobe counts hits; it does not see them return.", th.Text)
 	if !counts || m.opts.Recorded {

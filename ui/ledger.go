@@ -20,7 +20,7 @@ type entryLine struct {
 // drawLedger shows the balance of a function: every hit is somewhere.
 func drawLedger(m *model, c *chart.Canvas, r *row) {
 	if r.shown.Kind != probes.Return {
-		m.drawCountLedger(c, r.since())
+		m.drawCountLedger(c, r)
 		return
 	}
 	lines, checks := m.ledgerLines(r.since(), open(r.zero)), m.ledgerChecks(r.since())
@@ -205,10 +205,14 @@ func (m *model) drawCheck(c *chart.Canvas, y int, l check) {
 	c.Text(37, y, chart.Cut(l.note, c.W-38, th.Ellipsis), th.Muted)
 }
 
-// drawCountLedger is the ledger of a uprobe, which has one term.
-func (m *model) drawCountLedger(c *chart.Canvas, st *probes.Stats) {
-	m.drawLedgerLine(c, 0, entryLine{value: format.Count(st.Hits), name: "hits", note: "entries that the program saw", style: m.th.Bright})
-	c.Text(3, 2, "A uprobe counts hits and has nothing to balance them with; r measures returns too.", m.th.Muted)
+// drawCountLedger is the ledger of what only counts, which has one term.
+func (m *model) drawCountLedger(c *chart.Canvas, r *row) {
+	st, note, why := r.since(), "entries that the program saw", "A uprobe counts hits and has nothing to balance them with; r measures returns too."
+	if r.usdt() {
+		note, why = "at all of its sites", "A usdt probe counts hits and has nothing to balance them with."
+	}
+	m.drawLedgerLine(c, 0, entryLine{value: format.Count(st.Hits), name: "hits", note: note, style: m.th.Bright})
+	c.Text(3, 2, why, m.th.Muted)
 	y := 4
 	for _, l := range m.ledgerChecks(st) {
 		m.drawCheck(c, y, l)

@@ -6,6 +6,7 @@ import (
 
 	"uprobetop/probes"
 	"uprobetop/symbols"
+	"uprobetop/ui/chart"
 )
 
 // key identifies a function: the row stays when its probe gets a new id.
@@ -13,10 +14,14 @@ type key struct {
 	dev, ino uint64
 	path     string
 	offset   symbols.Offset
+	name     string // of what has no code of its own
 }
 
 func keyOf(f *symbols.File, fn *symbols.Function) key {
-	return key{f.Dev, f.Ino, f.Path, fn.Offset}
+	if fn.Place >= symbols.NoCode {
+		return key{f.Dev, f.Ino, f.Path, 0, fn.Name}
+	}
+	return key{f.Dev, f.Ino, f.Path, fn.Offset, ""}
 }
 
 // want is what the user wants of a function.
@@ -35,11 +40,27 @@ func wantOf(k probes.Kind) want {
 	return counted
 }
 
-func (w want) kind() probes.Kind {
+// kind is that of a probe on a function.
+func (w want) kind(of *symbols.Function) probes.Kind {
 	if w == timed {
 		return probes.Return
 	}
-	return probes.Entry
+	return probes.CountingKind(of)
+}
+
+// usdt tells whether the row is a usdt probe, which has no latency.
+func (r *row) usdt() bool { return r.fn.Place == symbols.Marker }
+
+// kindSign is the sign of what a row measures.
+func (m *model) kindSign(r *row) (rune, chart.Style) {
+	switch th := m.th; {
+	case r.usdt():
+		return th.UsdtSign, th.Usdt
+	case r.kindOf() == timed:
+		return th.RetSign, th.Ret
+	default:
+		return th.EntrySign, th.Entry
+	}
 }
 
 // row is one function on the screen.

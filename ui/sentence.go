@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+
 	"uprobetop/ui/chart"
 	"uprobetop/ui/format"
 )
@@ -45,6 +47,9 @@ func (m *model) sentence(r *row, cond condition) sentence {
 			"armed, 0 hits in 30 s: no call reached this address", "armed, 0 hits in 30 s",
 			"0 hits in 30 s", nil, th.Muted,
 		}
+		if r.usdt() {
+			s.long = "armed, 0 hits in 30 s: no thread passed it"
+		}
 		if r.stat.Filtered > 0 {
 			s.long = "armed, 0 hits in 30 s: the filter lets nobody through"
 		}
@@ -53,7 +58,11 @@ func (m *model) sentence(r *row, cond condition) sentence {
 	if m.opts.Recorded {
 		return sentence{"not probed", "not probed", "not probed", nil, th.Muted}
 	}
-	return sentence{"not probed", "not probed", "not probed", []string{"space", "count", "r", "latency"}, th.Muted}
+	keys := []string{"space", "count", "r", "latency"}
+	if r.usdt() {
+		keys = keys[:2]
+	}
+	return sentence{"not probed", "not probed", "not probed", keys, th.Muted}
 }
 
 func (m *model) placingSentence(r *row) sentence {
@@ -120,6 +129,9 @@ func (m *model) reasons(r *row) (lines, keys []string) {
 			"Armed for " + format.Span(m.snap.Elapsed-r.stat.Placed) + ", 0 hits: no call reached this address.",
 			"It was not called, or it is inlined into its callers.",
 		}
+		if r.usdt() {
+			lines[0], lines[1] = "Armed for "+format.Span(m.snap.Elapsed-r.stat.Placed)+", 0 hits.", "No thread passed it."
+		}
 		if r.stat.Filtered > 0 {
 			lines[1] = format.Count(r.stat.Filtered) + " hits were of processes that the filter leaves out."
 		}
@@ -129,6 +141,9 @@ func (m *model) reasons(r *row) (lines, keys []string) {
 	case notProbed:
 		lines = []string{"Not probed."}
 		keys = []string{"space", "count its hits", "r", "measure its latency", "d", "take the row away"}
+		if r.usdt() {
+			keys = slices.Delete(keys, 2, 4)
+		}
 	case placing:
 		keys = nil
 		if m.canGiveUp(r) {

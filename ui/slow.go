@@ -84,6 +84,10 @@ func callLayout(w int) callColumns {
 func drawSlow(m *model, c *chart.Canvas, r *row) {
 	th := m.th
 	if r.shown.Kind != probes.Return {
+		if r.usdt() {
+			c.Text(3, 0, "A usdt probe is a point in the code: there are no calls of it.", th.Text)
+			return
+		}
 		c.Text(3, 0, "A uprobe does not see its calls return.", th.Text)
 		if m.opts.Recorded {
 			return

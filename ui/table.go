@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"uprobetop/probes"
 	"uprobetop/ui/chart"
 )
 
@@ -151,10 +150,7 @@ func (m *model) sign(r *row, cond condition) (rune, chart.Style) {
 	if m.canGiveUp(r) {
 		return th.Placing, th.Accent // of another kind than the one that counts
 	}
-	sign, st := th.EntrySign, th.Entry
-	if r.stat.Kind == probes.Return {
-		sign, st = th.RetSign, th.Ret
-	}
+	sign, st := m.kindSign(r)
 	if cond != measuring {
 		st = th.Muted
 	}

@@ -86,7 +86,7 @@ type tokens struct {
 	bg, surface, sel                    uint32
 	bright, text, muted, faint          uint32
 	line, grid, accent, inv             uint32
-	entry, ret, good, warn, bad         uint32
+	entry, ret, usdt, good, warn, bad   uint32
 	t90, t99, tmax, h50, h90, h99, hmax uint32
 	spark, cpu, hot                     uint32
 }
@@ -95,7 +95,7 @@ var darkTokens = tokens{
 	0x0d1117, 0x151b25, 0x1d2a40,
 	0xf3f6fb, 0xccd5e2, 0x8d99ab, 0x66738a,
 	0x2f3a4b, 0x1e2632, 0x62bbff, 0x0d1117,
-	0x63d2c3, 0xbba6ff, 0x7fd491, 0xf1b84c, 0xff8078,
+	0x63d2c3, 0xbba6ff, 0xa3cf7a, 0x7fd491, 0xf1b84c, 0xff8078,
 	0x62bbff, 0xf1c65c, 0xff9160, 0x3f83c8, 0x62bbff, 0xf1c65c, 0xff9160,
 	0x4a9be0, 0x7d8cc4, 0xf1b84c,
 }
@@ -104,7 +104,7 @@ var lightTokens = tokens{
 	0xfbfbfa, 0xeef1f5, 0xd9e8fb,
 	0x05090f, 0x232b36, 0x566273, 0x717d8e,
 	0xc3ccd8, 0xe4e8ee, 0x0860b0, 0xffffff,
-	0x0b6e63, 0x6639ba, 0x1a7032, 0x8a5a00, 0xb3261e,
+	0x0b6e63, 0x6639ba, 0x446b10, 0x1a7032, 0x8a5a00, 0xb3261e,
 	0x1b62a5, 0x855600, 0xad3d10, 0x7fb2e0, 0x2f7fc4, 0xd09a1e, 0xcf5a28,
 	0x2f7fc4, 0x6a76b0, 0xb06f00,
 }
@@ -115,7 +115,7 @@ var dark256 = tokens{
 	0, 234, 237,
 	255, 252, 246, 241,
 	238, 236, 75, 233,
-	79, 141, 114, 215, 210,
+	79, 141, 150, 114, 215, 210,
 	75, 221, 209, 68, 75, 221, 209,
 	68, 103, 215,
 }
@@ -124,7 +124,7 @@ var light256 = tokens{
 	0, 255, 189,
 	16, 235, 241, 244,
 	250, 254, 25, 231,
-	23, 55, 22, 94, 124,
+	23, 55, 58, 22, 94, 124,
 	25, 94, 130, 110, 32, 178, 166,
 	32, 61, 130,
 }
@@ -153,7 +153,7 @@ func (t tokens) theme(color func(uint32) chart.Color) *chart.Theme {
 		Faint: fg(t.faint), Line: fg(t.line), Grid: fg(t.grid),
 		Accent: fg(t.accent), Key: fg(t.accent).With(chart.Bold),
 		Tab:   chart.Style{Fg: color(t.inv), Bg: color(t.accent), Attr: chart.Bold},
-		Entry: fg(t.entry), Ret: fg(t.ret), Good: fg(t.good), Warn: fg(t.warn), Bad: fg(t.bad),
+		Entry: fg(t.entry), Ret: fg(t.ret), Usdt: fg(t.usdt), Good: fg(t.good), Warn: fg(t.warn), Bad: fg(t.bad),
 		T90: fg(t.t90), T99: fg(t.t99), TMax: fg(t.tmax),
 		H50: fg(t.h50), H90: fg(t.h90), H99: fg(t.h99), HMax: fg(t.hmax),
 		Spark: fg(t.spark), CPU: fg(t.cpu), Hot: fg(t.hot),
@@ -179,7 +179,7 @@ func ansiTheme(light bool) *chart.Theme {
 		Faint: gray, Line: gray, Grid: gray,
 		Accent: accent, Key: accent.With(chart.Bold),
 		Tab:   chart.Style{Fg: pick(0, 15).Fg, Bg: accent.Fg, Attr: chart.Bold},
-		Entry: pick(6, 6), Ret: pick(13, 5), Good: pick(10, 2), Warn: pick(11, 3), Bad: pick(9, 1),
+		Entry: pick(6, 6), Ret: pick(13, 5), Usdt: pick(10, 2), Good: pick(10, 2), Warn: pick(11, 3), Bad: pick(9, 1),
 		T90: pick(12, 4), T99: pick(11, 3), TMax: pick(9, 1),
 		H50: pick(4, 4), H90: pick(12, 12), H99: pick(11, 11), HMax: pick(9, 9),
 		Spark: pick(12, 4), CPU: pick(12, 4), Hot: pick(11, 3),

@@ -84,14 +84,20 @@ type probe struct {
 	Cost      *struct{} `json:"cost"`
 }
 
+// The semaphore, in the file as well, and the arguments are of usdt probes.
 type pt struct {
-	Offset string `json:"offset"`
+	Offset    string `json:"offset"`
+	Semaphore string `json:"semaphore,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
 }
 
 func points(ps []symbols.Point) []pt {
 	all := make([]pt, len(ps))
 	for i, p := range ps {
-		all[i] = pt{hex(p.Offset)}
+		all[i] = pt{Offset: hex(p.Offset), Arguments: p.Arguments}
+		if p.Semaphore != 0 {
+			all[i].Semaphore = hex(p.Semaphore)
+		}
 	}
 	return all
 }

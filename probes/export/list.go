@@ -32,7 +32,7 @@ type function struct {
 // List writes what can be probed, one line a function: probe is ok, count where
 // calls cannot be timed, or no; reason says why not ok, note that it is the
 // variant of an IFUNC that is in use, and asks what a person has to say yes to before
-// it is timed.
+// it is timed. A usdt probe is of the type usdt.
 func List(w io.Writer, all []probes.Listing) error {
 	for i := range all {
 		file := all[i].File
@@ -48,7 +48,7 @@ func List(w io.Writer, all []probes.Listing) error {
 				address := hex(fn.Addr)
 				o.Address = &address
 			}
-			if fn.Place < symbols.NoCode {
+			if fn.Place < symbols.NoCode || fn.Place == symbols.Marker {
 				o.Points = points(file.Points(fn.Function))
 			}
 			if class := probes.ClassOf(file, fn.Function).String(); class != "" && limit.Ability != probes.Cannot {
@@ -56,6 +56,12 @@ func List(w io.Writer, all []probes.Listing) error {
 			}
 			if fn.Chosen {
 				o.Note = probes.ChosenNote
+			}
+			if fn.Place == symbols.Marker {
+				o.Type = "usdt"
+				if note := probes.UnmarkedNote(file, fn.Function); note != "" && limit.Ability == probes.Counts {
+					o.Reason += "; " + note
+				}
 			}
 			if limit.Ability == probes.Times {
 				o.Asks = all[i].Asks

@@ -81,8 +81,9 @@ type Function struct {
 	Size   uint64 `json:"size,omitempty"`
 	Place  uint8  `json:"place,omitempty"`
 
-	Points []uint64 `json:"points"`          // offsets in the file
-	Again  bool     `json:"again,omitempty"` // one call may hit a point more than once
+	Points     []uint64 `json:"points"`               // offsets in the file
+	Semaphores []uint64 `json:"semaphores,omitempty"` // of the points, likewise; 0: it has none
+	Again      bool     `json:"again,omitempty"`      // one call may hit a point more than once
 }
 
 // Name is a name as it stands in a symbol table.

@@ -100,7 +100,7 @@ type Theme struct {
 
 	Bright, Text, Muted, Faint, Line, Grid Style
 	Accent, Key, Tab                       Style // acts; a key; the active tab
-	Entry, Ret, Good, Warn, Bad            Style
+	Entry, Ret, Usdt, Good, Warn, Bad      Style
 
 	T90, T99, TMax      Style // words: p50 and p90, p99, above
 	H50, H90, H99, HMax Style // bars: to p50, to p90, to p99, above
@@ -121,6 +121,7 @@ type Glyphs struct {
 	H, V, Tick, GridLine, Drop, Top        rune // rules, axes, ticks, lines of the chart
 	Cursor, Selected, Down, Up, Dot, Dash  rune
 	NotProbed, EntrySign, RetSign, Placing rune
+	UsdtSign                               rune
 	Frozen, Failed, Live, Late             rune
 	Ellipsis, Prompt, Left, Right, Asks    rune
 	TopLeft, TopRight, BottomLeft, BottomR rune
@@ -136,7 +137,7 @@ func Unicode() Glyphs {
 		Bar: '━', Half: '╸', Track: '─', Waits: '╍', Blocks: '═',
 		H: '─', V: '│', Tick: '┴', GridLine: '╌', Drop: '┊', Top: '▔',
 		Cursor: '▲', Selected: '▸', Down: '▾', Up: '▴', Dot: '·', Dash: '–',
-		NotProbed: '○', EntrySign: '●', RetSign: '◉', Placing: '◌',
+		NotProbed: '○', EntrySign: '●', RetSign: '◉', UsdtSign: '◆', Placing: '◌',
 		Frozen: '‖', Failed: '×', Live: '●', Late: '○',
 		Ellipsis: '…', Prompt: '›', Left: '←', Right: '→', Asks: '▲',
 		TopLeft: '╭', TopRight: '╮', BottomLeft: '╰', BottomR: '╯',
@@ -152,7 +153,7 @@ func ASCII() Glyphs {
 		Bar: '=', Half: '=', Track: '.', Waits: '~', Blocks: '-',
 		H: '-', V: '|', Tick: '+', GridLine: '-', Drop: ':', Top: '-',
 		Cursor: '^', Selected: '>', Down: 'v', Up: '^', Dot: '|', Dash: '-',
-		NotProbed: 'o', EntrySign: '*', RetSign: '@', Placing: '~',
+		NotProbed: 'o', EntrySign: '*', RetSign: '@', UsdtSign: '+', Placing: '~',
 		Frozen: '=', Failed: 'x', Live: '*', Late: 'o',
 		Ellipsis: '~', Prompt: '>', Left: '<', Right: '>', Asks: '!',
 		TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomR: '+',

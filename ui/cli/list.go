@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -37,12 +38,14 @@ it for the shell. Any other is a part of a name, and an exact name comes first. 
 against demangled names, against names as they stand in the symbol table, and
 against all aliases; libc:PATTERN chooses a file of the process as well.
 
-PROBE is ok, count where calls can be counted and not timed, or no; the reason
-stands behind the name. CLASS is what a hit costs on this kernel: a breakpoint on
-an instruction that is stepped takes about three times as long as on one that is
-emulated, and on a nop that becomes a call (nop5) a fourth of that. Of the versions of
-a function the default comes first: that is the one which a name means. The name of
-an IFUNC, such as memcpy, leads to the variant that running processes use, or that of -p.`,
+PROBE is ok, count where calls can be counted and not timed, usdt for a usdt probe,
+which is only counted, or no; the reason stands behind the name. CLASS is what a hit
+costs on this kernel: a breakpoint on an instruction that is stepped takes about three
+times as long as on one that is emulated, and on a nop that becomes a call (nop5) a
+fourth of that. Of the versions of a function the default comes first: that is the one
+which a name means. The name of an IFUNC, such as memcpy, leads to the variant that
+running processes use, or that of -p. usdt:PATTERN, with one pattern for names or two as
+in python:line, chooses usdt probes alone, and usdt: all.`,
 		Example: `  uprobetop list /usr/bin/node 'v8::Isolate::*'
   uprobetop list -p 4121 libc 'pthread_cond_*'
   uprobetop list -o json ./server handle`,
@@ -58,6 +61,12 @@ an IFUNC, such as memcpy, leads to the variant that running processes use, or th
 func (f *listFlags) run(s Streams, args []string) error {
 	if f.output != "table" && f.output != "json" {
 		return usage("there is no output format %q: use table or json", f.output)
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if hasSpecPrefix(a) && strings.HasPrefix(a, "usdt:") && strings.HasSuffix(a, ":") {
+			args[i] += "*"
+		}
 	}
 	target, specs, err := f.open(s, args, nil)
 	if err != nil {
@@ -124,7 +133,7 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 		for j := range l.Functions {
 			fn := &l.Functions[j]
 			limit := l.Limits[fn.Function]
-			name, note := fn.Versioned(), listNote(fn, limit)
+			name, note := fn.Versioned(), listNote(l.File, fn, limit)
 			if width > 0 {
 				name, note = cut(name, note, room)
 			}
@@ -132,7 +141,7 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 				name += "  " + note
 			}
 			_, err := fmt.Fprintf(w, "%*s  %*s  %-5s  %-8s  %s\n", wide[0], listAddress(fn), wide[1], listSize(fn),
-				limit.Ability, listClass(l.File, fn, limit), name)
+				able(fn, limit), listClass(l.File, fn, limit), name)
 			if err != nil {
 				return err
 			}
@@ -189,8 +198,11 @@ func headline(l *probes.Listing) string {
 	if badge := l.File.Badge(); badge != "" {
 		parts = append(parts, badge)
 	}
-	imported := l.Imported()
-	parts = append(parts, format.Things(len(l.File.Functions)-imported, "function"))
+	imported, markers := l.Imported(), len(l.File.Markers())
+	parts = append(parts, format.Things(len(l.File.Functions)-imported-markers, "function"))
+	if markers > 0 {
+		parts = append(parts, format.Things(markers, "usdt probe"))
+	}
 	parts = append(parts, format.Count(uint64(l.Limited(probes.Cannot)))+" cannot be probed")
 	if n := l.Limited(probes.Counts); n > 0 {
 		parts = append(parts, format.Count(uint64(n))+" can only be counted")
@@ -204,9 +216,21 @@ func headline(l *probes.Listing) string {
 	return strings.Join(parts, ", ")
 }
 
+// able is the word for what can be measured.
+func able(fn *symbols.Listed, limit probes.Limit) string {
+	if fn.Place == symbols.Marker && limit.Ability == probes.Counts {
+		return probes.USDT.String()
+	}
+	return limit.Ability.String()
+}
+
 // listNote is what stands behind a name.
-func listNote(fn *symbols.Listed, limit probes.Limit) string {
+func listNote(file *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
 	var notes []string
+	if fn.Place == symbols.Marker && limit.Ability == probes.Counts {
+		notes = append(notes, probes.MarkerNotes(file, fn.Function)...)
+		limit.Ability = probes.Times
+	}
 	if fn.Old() {
 		notes = append(notes, "old version")
 	}

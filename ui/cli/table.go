@@ -180,8 +180,16 @@ func verdict(s *probes.Snapshot) string {
 			left++
 			continue
 		}
-		if p.Hits == 0 {
+		switch {
+		case p.Hits > 0:
+		case p.Kind == probes.USDT:
+			all.add("no thread passed %[2]s", 1, name)
+		default:
 			all.add("no call reached %[2]s: "+uncalled(s), 1, name)
+		}
+		if p.Kind == probes.USDT && p.Note != "" {
+			exact = false
+			all.add("%[2]s is "+strings.ReplaceAll(p.Note, "%", "%%"), 1, name)
 		}
 		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
 		if badge := p.File.Badge(); badge != "" && !old[p.File] {

@@ -115,6 +115,7 @@ func (o *opener) arguments(args []string, command bool) ([]probes.Spec, error) {
 		if err != nil {
 			return nil, usage("%s", err)
 		}
+		s = o.target.ReadProvider(s)
 		if s.Target != "" && !o.target.HasFile(s.Target) && o.outside() {
 			paths, err := o.find(s.Target)
 			if err != nil {
