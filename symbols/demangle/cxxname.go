@@ -63,11 +63,11 @@ func (c *cxx) name() (n nameInfo) {
 }
 
 func (c *cxx) rememberName(start, deps int, last span) {
-	t := text{a: c.since(start), name: last, at: -1}
+	t := c.newSub()
+	t.a, t.name, t.at = c.since(start), last, -1
 	if c.deps != deps {
 		t.ctx = c.ctx
 	}
-	c.subs = append(c.subs, t)
 }
 
 // nestedName reads N qualifiers, the parts of a name, E.
@@ -237,7 +237,7 @@ func (c *cxx) lambda() {
 	c.newContext()
 	c.lambdas++
 	c.write("{lambda(")
-	if c.parameters() {
+	if c.parameters(true) {
 		giveUp()
 	}
 	c.expect('E')
@@ -256,7 +256,7 @@ func (c *cxx) newContext() {
 // localName reads a name within a function.
 func (c *cxx) localName() (n nameInfo) {
 	c.pos++
-	c.encoding(scope)
+	c.encoding(enclosing)
 	c.expect('E')
 	c.write("::")
 	n.args = len(c.args)

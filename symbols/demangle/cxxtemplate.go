@@ -47,7 +47,9 @@ func (c *cxx) argument() text {
 	}
 	d := c.typ()
 	c.args, c.elems = c.args[:args], c.elems[:elems]
-	return c.written(d)
+	var t text
+	c.written(d, &t)
+	return t
 }
 
 func (c *cxx) packArgument() text {
@@ -136,7 +138,9 @@ func (c *cxx) expansion() desc {
 	start, subs, at, autos := len(c.out), len(c.subs), c.pos, c.autos
 	c.packed, c.pack, c.elem = true, -1, 0
 	c.newContext()
-	c.typ()
+	if d := c.typ(); c.lambdas > 0 && d.form != plain {
+		giveUp()
+	}
 	end, known := c.pos, len(c.subs)
 	switch {
 	case c.pack >= 0:

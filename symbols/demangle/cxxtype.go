@@ -48,7 +48,7 @@ func (c *cxx) typ() desc {
 		d.top = b
 	case 'D':
 		var known bool
-		if d, known = c.special2(); known {
+		if d, known = c.dType(); known {
 			c.leave()
 			return d
 		}
@@ -159,7 +159,7 @@ func (c *cxx) function() desc {
 	c.writeByte(' ')
 	d.hole, d.form, d.top = len(c.out), function, 0
 	c.writeByte('(')
-	c.parameters()
+	c.parameters(false)
 	c.writeByte(')')
 	if c.peek() != 'E' { // a qualifier
 		giveUp()
@@ -217,14 +217,14 @@ func (c *cxx) memberPointer() desc {
 	return d
 }
 
-var dType = [256]string{
+var dTypes = [256]string{
 	'a': "auto", 'c': "decltype(auto)", 'h': "half", 'i': "char32_t",
 	'n': "decltype(nullptr)", 's': "char16_t", 'u': "char8_t",
 }
 
-// special2 reads a type that begins with D. Those that are known need not be
+// dType reads a type that begins with D. Those that are known need not be
 // remembered.
-func (c *cxx) special2() (d desc, known bool) {
+func (c *cxx) dType() (d desc, known bool) {
 	d.start = len(c.out)
 	b := c.peekAt(1)
 	switch b {
@@ -242,7 +242,7 @@ func (c *cxx) special2() (d desc, known bool) {
 		d.top = 'Q'
 		return d, false
 	}
-	s := dType[b]
+	s := dTypes[b]
 	if s == "" {
 		giveUp()
 	}
@@ -269,7 +269,10 @@ func (c *cxx) vector() desc {
 
 // parameters reads the types of parameters, up to an end that is not read, and
 // says whether one of them was an expansion of nothing.
-func (c *cxx) parameters() (empty bool) {
+//
+// In a lambda, the library lets the declarator of a function or array take in
+// what is around the lambda: nothing to imitate.
+func (c *cxx) parameters(inLambda bool) (empty bool) {
 	if c.peek() == 'v' {
 		c.pos++
 		if c.parametersEnd() {
@@ -284,7 +287,11 @@ func (c *cxx) parameters() (empty bool) {
 			c.write(", ")
 		}
 		from := len(c.out)
-		if c.typ(); len(c.out) == from {
+		d := c.typ()
+		if inLambda && d.form != plain && d.form != list {
+			giveUp()
+		}
+		if len(c.out) == from {
 			c.hide(start, subs)
 			empty = true
 			continue
