@@ -27,7 +27,6 @@ type scope struct {
 	nested  int    // functions with tmpl around here
 	lambdas int    // lambdas around here whose T_ is auto
 	cast    bool   // in the type of a conversion, where T_ may come later
-	literal bool   // nothing is simplified here, as in the name of a vtable
 	ctx     int32  // changes wherever T_ changes its meaning
 	deps    int    // T_ written so far: what has one in it means something else elsewhere
 
@@ -189,16 +188,16 @@ func (c *cxx) leave() { c.depth-- }
 
 // number reads decimal digits, at least one.
 func (c *cxx) number() int {
-	n, first := 0, c.pos
-	for c.pos < len(c.in) && isDigit(c.in[c.pos]) {
-		if n = n*10 + int(c.in[c.pos]-'0'); n > 1<<24 {
+	n, i := 0, c.pos
+	for ; i < len(c.in) && isDigit(c.in[i]); i++ {
+		if n = n*10 + int(c.in[i]-'0'); n > 1<<24 {
 			giveUp()
 		}
-		c.pos++
 	}
-	if c.pos == first {
+	if i == c.pos {
 		giveUp()
 	}
+	c.pos = i
 	return n
 }
 

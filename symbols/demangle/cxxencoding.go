@@ -15,7 +15,7 @@ func (c *cxx) encoding(u use) {
 	hold := c.scope
 	args, elems := len(c.args), len(c.elems)
 	start := len(c.out)
-	c.literal, c.packed = false, false
+	c.packed = false
 	if b := c.peek(); b == 'G' || b == 'T' {
 		if u == address {
 			giveUp()
@@ -90,7 +90,6 @@ func (c *cxx) parenthesize(n *nameInfo, start int) {
 
 // special reads what a compiler makes: tables, thunks, guards.
 func (c *cxx) special() {
-	c.literal = true
 	kind := [2]byte{c.peek(), c.peekAt(1)}
 	c.pos += 2
 	switch kind {

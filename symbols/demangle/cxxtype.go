@@ -24,9 +24,9 @@ func (c *cxx) typ() desc {
 	case 'P', 'R', 'O':
 		c.pos++
 		d = c.typ()
-		c.pointer(&d, b)
+		c.pointer(&d, b, c.deps != deps)
 	case 'K', 'V', 'r':
-		d = c.qualified()
+		d = c.qualified(deps)
 	case 'S':
 		d = c.substituted()
 		c.leave()
@@ -91,10 +91,11 @@ func (c *cxx) named(at, deps int) desc {
 	return d
 }
 
-// pointer writes *, & or &&. A reference to a reference is one.
-func (c *cxx) pointer(d *desc, b byte) {
+// pointer writes *, & or &&. A reference to a reference is one, where a T_ makes
+// it so: else no compiler writes it.
+func (c *cxx) pointer(d *desc, b byte, depends bool) {
 	if b != 'P' && (d.top == 'R' || d.top == 'O') {
-		if c.literal {
+		if !depends {
 			giveUp()
 		}
 		if b == 'R' && d.top == 'O' {
@@ -121,7 +122,7 @@ func (c *cxx) pointer(d *desc, b byte) {
 }
 
 // qualified reads a type after const and the like.
-func (c *cxx) qualified() desc {
+func (c *cxx) qualified(deps int) desc {
 	q := c.qualifiers()
 	if c.peek() == 'F' { // of a method: not a type of its own without
 		d := c.function()
@@ -131,7 +132,7 @@ func (c *cxx) qualified() desc {
 	}
 	d := c.typ()
 	switch {
-	case d.top == 'K' && q == constant && !c.literal:
+	case d.top == 'K' && q == constant && c.deps != deps:
 		return d
 	case d.top == 'K' || d.top == 'Q' || d.form == function || d.form == list:
 		giveUp()
