@@ -9,6 +9,9 @@ import (
 // their lengths, 17h and a hash of 16 hex digits, E, and perhaps a suffix that
 // begins with a dot and is not shown.
 func isLegacy(name string) bool {
+	if !strings.HasPrefix(name, "_ZN") {
+		return false
+	}
 	if strings.IndexByte(name, '.') >= 0 {
 		name = withoutSuffix(name)
 	}

@@ -7,21 +7,39 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	library "github.com/ianlancetaylor/demangle"
 )
 
-// check holds Append against the library, and says whether it took the name.
+func init() { strict = true }
+
+// check holds Append and AppendName against the library, and says whether Append
+// took the name.
 func check(t *testing.T, name string) bool {
 	t.Helper()
 	const before = "before"
-	out, ok := Append([]byte(before), name)
-	if !ok {
-		if string(out) != before {
-			t.Errorf("%s: false, but %q was appended", name, out)
+	for _, way := range []struct {
+		name   string
+		append func([]byte, string) ([]byte, bool)
+		want   func() string
+	}{
+		{"name", AppendName, func() string { return library.Filter(name, library.MaxLength(14), library.NoParams) }},
+		{"all", Append, func() string { return wanted(name) }},
+	} {
+		out, ok := way.append([]byte(before), name)
+		got, kept := strings.CutPrefix(string(out), before)
+		if !kept || !ok && got != "" {
+			t.Errorf("%s of %s: before it now is %q", way.name, name, out)
 		}
-		return false
-	}
-	if got, want := strings.TrimPrefix(string(out), before), wanted(name); got != want {
-		t.Errorf("%s\n got %s\nwant %s", name, got, want)
+		if !ok {
+			if way.name == "all" {
+				return false
+			}
+			continue
+		}
+		if want := way.want(); got != want {
+			t.Errorf("%s of %s\n got %s\nwant %s", way.name, name, got, want)
+		}
 	}
 	return true
 }

@@ -44,6 +44,9 @@ func (c *cxx) remember(d desc, at, deps int) {
 // newSub is an empty candidate for substitution.
 func (c *cxx) newSub() *text {
 	n := len(c.subs)
+	if n == maxSubs {
+		giveUp()
+	}
 	if n < cap(c.subs) {
 		c.subs = c.subs[:n+1]
 		c.subs[n] = text{}
