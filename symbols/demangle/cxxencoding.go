@@ -22,7 +22,8 @@ func (c *cxx) encoding(u use) {
 		}
 		c.special()
 	} else {
-		n := c.name()
+		n := nameInfo{keep: true}
+		c.name(&n)
 		if c.pos < len(c.in) && c.peek() != 'E' {
 			c.functionTypes(&n, start, u)
 		} else {
@@ -43,7 +44,7 @@ func (c *cxx) bareName() {
 		c.special()
 		return
 	}
-	c.name()
+	c.name(&nameInfo{})
 }
 
 // functionTypes reads the types of the function whose name begins at start.
@@ -139,9 +140,8 @@ func (c *cxx) special() {
 
 func (c *cxx) specialName(prefix string) {
 	c.write(prefix)
-	args, elems := len(c.args), len(c.elems)
-	n := c.name()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
+	var n nameInfo
+	c.name(&n)
 	c.writeQualifiers(&n)
 }
 

@@ -80,9 +80,8 @@ func (c *cxx) named(at, deps int) desc {
 		giveUp()
 	}
 	d := desc{start: len(c.out)}
-	args, elems := len(c.args), len(c.elems)
-	n := c.name()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
+	var n nameInfo
+	c.name(&n)
 	if n.quals != 0 || n.ref != 0 {
 		giveUp()
 	}
@@ -124,7 +123,10 @@ func (c *cxx) pointer(d *desc, b byte, depends bool) {
 // qualified reads a type after const and the like.
 func (c *cxx) qualified(deps int) desc {
 	q := c.qualifiers()
-	if c.peek() == 'F' { // of a method: not a type of its own without
+	switch c.peek() {
+	case 'K', 'V', 'r': // in no compiler's order
+		giveUp()
+	case 'F': // of a method: not a type of its own without
 		d := c.function()
 		c.write(qualText[q])
 		d.top = 'Q'
