@@ -14,6 +14,8 @@ type nameInfo struct {
 	keep     bool // is asked to have its template arguments in c.args
 	args     int
 	last     span // the last part without arguments
+
+	conversion bool // there was one among its parts
 }
 
 // name reads any name.
@@ -118,6 +120,9 @@ func (c *cxx) part(n *nameInfo, parts int) {
 		c.write("::")
 		n.compound = true
 	}
+	if n.conversion { // nothing is within one
+		giveUp()
+	}
 	n.template, n.special = false, false
 	switch b := c.peek(); {
 	case b == 'T':
@@ -165,7 +170,8 @@ func (c *cxx) unqualified(n *nameInfo) {
 		c.source()
 		n.simple = true
 	case isLower(b):
-		n.special = c.operator()
+		n.conversion = c.operator()
+		n.special = n.conversion
 	case b == 'L':
 		c.pos++
 		c.source()

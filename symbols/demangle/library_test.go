@@ -76,6 +76,18 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestOdd takes what fuzzing found to be different once.
+func TestOdd(t *testing.T) {
+	for _, name := range []string{
+		"_ZN1A1AERON4A000ES2_", // a reference to a reference without a T_
+		"_ZN1AI1AEEKKT_a",      // const const
+		"_ZNcvacvaE0",          // a conversion within a conversion
+		"_Z7forwardIZ3FoovEUlPA5_T_E1_EOS0_RS0_",
+	} {
+		check(t, name)
+	}
+}
+
 // TestLibrarysOwn takes what the library's own tests are made of, where its
 // source is in the module cache.
 func TestLibrarysOwn(t *testing.T) {
