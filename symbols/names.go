@@ -87,7 +87,8 @@ func mangled(name string) bool {
 		strings.HasPrefix(name, "___Z") || strings.HasPrefix(name, "_GLOBAL_")
 }
 
-// demangled is the name demangled, or the name. The demangler reads what a file
+// demangled is the name demangled, or the name; the only option is NoParams. What
+// is rare the fast demangler leaves to the library. The demangler reads what a file
 // says: should it ever trip over it, the name is shown as it stands.
 func demangled(name string, options ...demangle.Option) (s string) {
 	if !mangled(name) || len(name) > maxName {
@@ -98,11 +99,12 @@ func demangled(name string, options ...demangle.Option) (s string) {
 			s = name
 		}
 	}()
-	if len(options) == 0 {
-		var buf [512]byte
-		if out, ok := fast.Append(buf[:0], name); ok {
-			return string(out)
-		}
+	quick := fast.Append
+	if len(options) > 0 { // it is NoParams
+		quick = fast.AppendName
+	}
+	if out, ok := quick(make([]byte, 0, 256), name); ok {
+		return string(out)
 	}
 	return demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)
 }
