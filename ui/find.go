@@ -336,6 +336,8 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 		return why.Reason, th.Muted
 	case fn.Version != "" && !fn.Default:
 		return "old version " + clean(fn.Version), th.Muted
+	case match.File.CloneOf(fn) != "":
+		return "clone made by the compiler", th.Muted
 	case match.Name != clean(fn.Demangled()):
 		return "alias of " + clean(fn.Demangled()), th.Muted
 	case match.File.Go:

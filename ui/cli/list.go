@@ -122,7 +122,7 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			if fn.Size > 0 {
 				bytes = fmt.Sprint(fn.Size)
 			}
-			name, note := fn.Versioned(), listNote(fn, limit)
+			name, note := fn.Versioned(), listNote(l.File, fn, limit)
 			if width > 0 {
 				name, note = cut(name, note, room)
 			}
@@ -160,10 +160,13 @@ func headline(l *probes.Listing) string {
 }
 
 // listNote is what stands behind a name.
-func listNote(fn *symbols.Listed, limit probes.Limit) string {
+func listNote(f *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
 	var notes []string
 	if fn.Old() {
 		notes = append(notes, "old version")
+	}
+	if of := f.CloneOf(fn.Function); of != "" {
+		notes = append(notes, "clone of "+symbols.Symbol{Name: of}.Demangled()+" made by the compiler")
 	}
 	if len(fn.Other) > 0 {
 		notes = append(notes, "also "+strings.Join(fn.Other, ", "))
