@@ -30,6 +30,9 @@ func (f *File) Lookup(name string) []*Function {
 			return fns
 		}
 	}
+	if fns := f.lookupGo(name); len(fns) > 0 {
+		return fns
+	}
 	return f.lookupDemangled(name)
 }
 
