@@ -115,7 +115,7 @@ func (f *File) lookupDemangled(name string) []*Function {
 		case shown == name:
 			whole = appendNew(whole, fn)
 		// Only the few that contain the name are demangled once more.
-		case mangled(raw) && Printable(demangled(raw, demangle.NoParams)) == name:
+		case mangled(raw) && !strings.Contains(shown, "[clone ") && Printable(demangled(raw, demangle.NoParams)) == name:
 			bare = appendNew(bare, fn)
 		}
 	}

@@ -19,10 +19,9 @@ func TestBadge(t *testing.T) {
 		{symbols.Overwritten, [2]int{60, 12}, "1 old file "},
 		{"", [2]int{120, 40}, ""},
 	} {
-		old := *libc
-		old.Replaced = c.replaced
+		old := &symbols.File{Path: libc.Path, Functions: libc.Functions, Replaced: c.replaced}
 		s := watching(t, c.size[0], c.size[1])
-		s.target.Files = []*symbols.File{&old, mysqld}
+		s.target.Files = []*symbols.File{old, mysqld}
 		header, _, _ := strings.Cut(s.text(), "\n")
 		if !strings.Contains(header, c.want) || c.want == "" && strings.Contains(header, "disk") {
 			t.Errorf("%q, %v: %q", c.replaced, c.size, header)
