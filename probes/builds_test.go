@@ -67,3 +67,20 @@ func TestKernel32(t *testing.T) {
 		}
 	}
 }
+
+// Where a loop goes back to the probed instruction, hits are more than calls, and the
+// probe says so.
+func TestKernelComesBack(t *testing.T) {
+	target := bpftest.Build(t, "again")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Entry, "comes"), request(t, f, Entry, "main"))
+	truth(t, target)
+	s := finish(t, c)
+	if p := &s.Probes[0]; p.Hits != 300 || !p.HitsAgain() || p.Note != AgainNote {
+		t.Errorf("%d hits, marked: %v, %q", p.Hits, p.HitsAgain(), p.Note)
+	}
+	if p := &s.Probes[1]; p.Hits != 1 || p.HitsAgain() || p.Note != "" {
+		t.Errorf("main: %d hits, marked: %v, %q", p.Hits, p.HitsAgain(), p.Note)
+	}
+}

@@ -217,6 +217,9 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.Function.Into > 0 {
 		return Finding{Verdict: Refuses, Reason: "a return probe inside a function would overwrite what stands where the return address is at its beginning", Way: count}
 	}
+	if r.File.Fragment(r.Function) {
+		return Finding{Verdict: Refuses, Reason: "it is a piece of a function that is jumped to, so that a return probe would overwrite what is on the stack", Way: count}
+	}
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}

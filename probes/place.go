@@ -173,6 +173,12 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	if err := c.reserve(p); err != nil {
 		return nil, err
 	}
+	if !r.File.Go && r.File.ComesBack(r.Function) {
+		p.Points = slices.Clone(p.Points)
+		for i := range p.Points {
+			p.Points[i].Again = true
+		}
+	}
 	if p.HitsAgain() {
 		p.note = AgainNote
 	}

@@ -108,7 +108,7 @@ func (g *glob) fits(name string, s Symbol) bool {
 // withoutParameters takes the last list in parentheses away, and what follows it.
 func withoutParameters(name string) string {
 	end := strings.LastIndexByte(name, ')')
-	if end < 0 || strings.Contains(name[end:], "::") {
+	if end < 0 || strings.Contains(name[end:], "::") || strings.Contains(name[end:], "[clone ") {
 		return name
 	}
 	depth := 0

@@ -30,6 +30,9 @@ func (f *File) Lookup(name string) []*Function {
 			return fns
 		}
 	}
+	if fns := f.lookupGo(name); len(fns) > 0 {
+		return fns
+	}
 	return f.lookupDemangled(name)
 }
 
@@ -112,7 +115,7 @@ func (f *File) lookupDemangled(name string) []*Function {
 		case shown == name:
 			whole = appendNew(whole, fn)
 		// Only the few that contain the name are demangled once more.
-		case mangled(raw) && Printable(demangled(raw, demangle.NoParams)) == name:
+		case mangled(raw) && !strings.Contains(shown, "[clone ") && Printable(demangled(raw, demangle.NoParams)) == name:
 			bare = appendNew(bare, fn)
 		}
 	}

@@ -51,6 +51,9 @@ func Printable(s string) string {
 // read alike. It is computed at each call, in some microseconds.
 func (f *Function) Demangled() string { return f.Symbol.demangled() }
 
+// Demangled is Function.Demangled of one name.
+func (s Symbol) Demangled() string { return s.demangled() }
+
 func (s Symbol) demangled() string {
 	name := Printable(demangled(s.Name))
 	if s.old() {

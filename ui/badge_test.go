@@ -19,7 +19,7 @@ func TestBadge(t *testing.T) {
 		{symbols.Overwritten, [2]int{60, 12}, "1 old file "},
 		{"", [2]int{120, 40}, ""},
 	} {
-		old := &symbols.File{Path: libc.Path, Replaced: c.replaced}
+		old := &symbols.File{Path: libc.Path, Functions: libc.Functions, Replaced: c.replaced}
 		s := watching(t, c.size[0], c.size[1])
 		s.target.Files = []*symbols.File{old, mysqld}
 		header, _, _ := strings.Cut(s.text(), "\n")

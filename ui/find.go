@@ -130,6 +130,7 @@ func findKeys() []binding {
 	return []binding{
 		{[]string{"tab"}, "tab", "count the hits of the selected, or no more", groupProbes, "count", 0, onMatch((*model).toggle), nil},
 		{[]string{"ctrl+r"}, "ctrl-r", "its latency too, or no more", groupProbes, "latency", 0, onMatch((*model).toggleReturn), nil},
+		{[]string{"ctrl+t"}, "ctrl-t", "names as in the symbol table", groupLook, "", 0, quiet((*model).turnNames), nil},
 		{[]string{"down", "ctrl+n"}, "↓ ↑", "select", groupMove, "", 0, by(1), nil},
 		{[]string{"up", "ctrl+p"}, "↑", "select", groupMove, "", 0, by(-1), nil},
 		{[]string{"pgdown"}, "pgdn", "a page down", groupMove, "", 0, page(1), nil},
@@ -260,7 +261,7 @@ func (f *finder) drawList(m *model, c *chart.Canvas) {
 		if i == f.at {
 			name = th.Bright
 		}
-		f.drawName(m, line.Sub(5, 0, file-6, 1), match, name)
+		f.drawName(m, line.Sub(5, 0, file-6, 1), m.nameOfMatch(match), name)
 		line.Text(file, 0, chart.Cut(clean(filepath.Base(match.File.Path)), 17, th.Ellipsis), th.Muted)
 		if c.W >= 100 {
 			f.drawSize(m, line, size, match.Function)
@@ -342,6 +343,8 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 		return probes.ChosenNote, th.Muted
 	case fn.Version != "" && !fn.Default:
 		return "old version " + clean(fn.Version), th.Muted
+	case match.File.CloneOf(fn) != "":
+		return "clone made by the compiler", th.Muted
 	case match.Name != clean(fn.Demangled()):
 		return "alias of " + clean(fn.Demangled()), th.Muted
 	case match.File.Go:

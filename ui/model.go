@@ -57,6 +57,7 @@ type model struct {
 	units     []columnUnit
 	sortTitle string // empty: by itself
 	ascending bool
+	rawNames  bool // names as they stand in the symbol table
 
 	windowAt int
 	views    []view

@@ -165,7 +165,7 @@ func (m *model) rowFor(f *symbols.File, fn *symbols.Function) *row {
 		return r
 	}
 	m.born++
-	r := &row{key: k, file: f, fn: fn, name: symbols.Printable(fn.Demangled()), unseated: true, born: m.born}
+	r := &row{key: k, file: f, fn: fn, name: m.nameOf(fn), unseated: true, born: m.born}
 	m.byKey[k] = r
 	m.rows = append(m.rows, r)
 	return r

@@ -225,14 +225,17 @@ func able(fn *symbols.Listed, limit probes.Limit) string {
 }
 
 // listNote is what stands behind a name.
-func listNote(file *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
+func listNote(f *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
 	var notes []string
 	if fn.Place == symbols.Marker && limit.Ability == probes.Counts {
-		notes = append(notes, probes.MarkerNotes(file, fn.Function)...)
+		notes = append(notes, probes.MarkerNotes(f, fn.Function)...)
 		limit.Ability = probes.Times
 	}
 	if fn.Old() {
 		notes = append(notes, "old version")
+	}
+	if of := f.CloneOf(fn.Function); of != "" {
+		notes = append(notes, "clone of "+symbols.Symbol{Name: of}.Demangled()+" made by the compiler")
 	}
 	if len(fn.Other) > 0 {
 		notes = append(notes, "also "+strings.Join(fn.Other, ", "))

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-var calls [8]atomic.Uint64
+var calls [9]atomic.Uint64
 
 //go:noinline
 func small(depth int) int {
@@ -62,6 +62,15 @@ func sum[T int | float64](depth int, by T) T {
 	return sum(depth-1, by) + by
 }
 
+type list[T any] struct{ items []T }
+
+//go:noinline
+func (l *list[T]) push(item T) int {
+	calls[8].Add(1)
+	l.items = append(l.items, item)
+	return len(l.items)
+}
+
 // leaf has no stack check.
 //
 //go:noinline
@@ -81,6 +90,8 @@ func main() {
 			(&tree{}).walk(40 + g)
 			sum(30, g)
 			sum(g, 0.5)
+			(&list[string]{}).push("a")
+			(&list[int]{}).push(g)
 			calls[5].Add(1)
 			leaf(g)
 			calls[6].Add(1)
@@ -92,7 +103,7 @@ func main() {
 		}()
 	}
 	all.Wait()
-	for i, name := range []string{"main.small", "main.big", "main.huge", "main.(*tree).walk", "main.sum", "main.leaf", "main.apply", "main.twice.func1"} {
+	for i, name := range []string{"main.small", "main.big", "main.huge", "main.(*tree).walk", "main.sum", "main.leaf", "main.apply", "main.twice.func1", "main.(*list).push"} {
 		fmt.Println(name, calls[i].Load())
 	}
 }

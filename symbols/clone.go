@@ -1,0 +1,67 @@
+package symbols
+
+import "strings"
+
+// Compilers add these to the name of a function for what they make of it, each with a
+// number behind it or without (gcc, clone_function_name; LLVM, HotColdSplitting and
+// basic block sections). Of Go, dots are parts of names.
+var cloneMarks = map[string]bool{
+	"part": true, "cold": true, "isra": true, "constprop": true, "lto_priv": true, "local": true,
+	"localalias": true, "ipa-pta": true, "simdclone": true, "specialized": true, "warm": true, "__part": true,
+}
+
+// CloneOf is the raw name of the function of which the compiler made this one, or a
+// part of it: foo of foo.isra.0.cold. It is empty for all others.
+func (f *File) CloneOf(fn *Function) string {
+	of, _, _ := strings.Cut(fn.Name, ".")
+	if f.Go || of == "" || len(of) == len(fn.Name) || fn.Into > 0 {
+		return ""
+	}
+	for mark := range strings.SplitSeq(fn.Name[len(of)+1:], ".") {
+		if !cloneMarks[mark] && strings.Trim(mark, "0123456789") != "" {
+			return ""
+		}
+	}
+	return of
+}
+
+// Fragment tells whether fn is only a piece of a function, which that jumps to: gcc's
+// foo.cold, LLVM's parts and BOLT's. The stack is then as the function left it, and what
+// is on top is no return address. LLVM has functions of their own by such names, too,
+// which are called.
+func (f *File) Fragment(fn *Function) bool {
+	of := f.CloneOf(fn)
+	if of == "" {
+		return false
+	}
+	whole := strings.TrimRight(fn.Name, ".0123456789")
+	whole, cold := strings.CutSuffix(whole, ".cold")
+	if !cold {
+		if whole, cold = strings.CutSuffix(whole, ".__part"); !cold {
+			return false
+		}
+	}
+	for _, parent := range f.lookupRaw(whole) {
+		if parent.Place < NoCode && f.calls(parent, fn) {
+			return false
+		}
+	}
+	return true
+}
+
+// calls tells whether a function has an instruction that calls another one.
+func (f *File) calls(from, to *Function) bool {
+	b := body{f: f, fn: from}
+	code := b.at(0, int(min(from.Size, scanBytes)))
+	for at := uint64(0); at < uint64(len(code)); {
+		s := f.step(code[at:], at)
+		switch {
+		case s.does == unknown:
+			return false
+		case s.does == calls && from.Addr+Addr(s.target) == to.Addr:
+			return true
+		}
+		at += s.length
+	}
+	return false
+}
