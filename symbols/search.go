@@ -20,7 +20,8 @@ const (
 	prefix
 	wordStart
 	inside
-	nowhere
+	elsewhere // and more: names without code here, behind all others
+	nowhere   = 2 * elsewhere
 )
 
 // candidate is a match on its way, small because there can be a million.
@@ -68,6 +69,9 @@ func Search(files []*File, query string, limit int) (matches []Match, total int)
 				}
 			}
 			if c.quality < nowhere {
+				if f.Functions[es[slot-1].fn].Place >= NoCode {
+					c.quality += elsewhere
+				}
 				total++
 				best.add(c)
 			}
