@@ -11,7 +11,7 @@
 #define ALL(X) \
 	X(nop1, "nop\nret") \
 	X(nop2, ".byte 0x66,0x90\nret") \
-	X(pause, "pause\nret") \
+	X(pause_once, "pause\nret") \
 	X(nop3, ".byte 0x0f,0x1f,0x00\nret") \
 	X(nop4, ".byte 0x0f,0x1f,0x40,0\nret") \
 	X(nop5, ".byte 0x0f,0x1f,0x44,0,0\nret") \
