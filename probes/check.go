@@ -139,7 +139,7 @@ func Check(r Request, h Hazards) Finding {
 		}
 		return f
 	}
-	if r.Function.Into > 0 && bytes.HasPrefix(code, nop5) && x86(r.File) {
+	if r.Function.Into > 0 && x86(r.File) && (bytes.HasPrefix(code, nop5) || thisKernel().optimised == 5 && thisKernel().becomesCall(code)) {
 		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
 	}
 	if r.Kind == Return {
