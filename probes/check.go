@@ -164,7 +164,7 @@ func checkPoint(r Request, at symbols.Point) Finding {
 		}
 		return f
 	}
-	if inside && x86(r.File) && bytes.HasPrefix(code, nop5) {
+	if inside && x86(r.File) && (bytes.HasPrefix(code, nop5) || thisKernel().optimised == 5 && thisKernel().becomesCall(code)) {
 		return Finding{Verdict: Refuses, Reason: "the kernel can turn a 5-byte nop into a call, which inside a function overwrites what lies below its stack", Way: beside}
 	}
 	return Finding{}

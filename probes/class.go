@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/arch/x86/x86asm"
+
 	"uprobetop/bpf"
 	"uprobetop/symbols"
 )
@@ -20,8 +22,8 @@ const (
 	NoClass  Class = iota // nothing can be probed, or the machine is not known
 	Stepped               // it is copied to a page of the process's own and run there
 	Emulated              // the kernel does itself what it would do
-	Nop5                  // a 5-byte nop, which becomes a call once it was hit
-	Nop10                 // a 10-byte nop, likewise
+	Nop5                  // a nop of 5 bytes, which becomes a call once it was hit
+	Nop10                 // a nop of 10 bytes, likewise
 )
 
 func (c Class) String() string {
@@ -83,14 +85,13 @@ func (k stepping) class(m elf.Machine, code []byte, offset uint64) Class {
 	switch m {
 	case elf.EM_X86_64:
 		const page = 4096 // a nop that goes over its end does not become a call
-		fits := offset%page+uint64(k.optimised) <= page
-		switch n := nopLength(code); {
-		case n == 5 && n == k.optimised && fits:
-			return Nop5
-		case n == 10 && n == k.optimised && fits:
+		switch {
+		case offset%page+uint64(k.optimised) > page || !k.becomesCall(code):
+			return k.x86(code, true)
+		case k.optimised == 10:
 			return Nop10
 		}
-		return k.x86(code, true)
+		return Nop5
 	case elf.EM_386:
 		return k.x86(code, false)
 	case elf.EM_AARCH64:
@@ -110,14 +111,19 @@ func (k stepping) x86(code []byte, is64 bool) Class {
 		op = op[1:]
 	}
 	prefixes := len(code) - len(op)
+	if is64 && k.anyNop {
+		if n, _ := doesNothing(code); n > 0 {
+			return Emulated
+		}
+	}
 	switch b := op[0]; {
+	case b == 0x90 && code[0] == 0xf3 && k.anyNop: // pause, which others take for a nop
+		return Stepped
 	case b == 0x90, b == 0xe8, b == 0xe9, b == 0xeb, b&0xf0 == 0x70: // nop, call, jmp, jcc
 		return Emulated
 	case b&0xf8 == 0x50 && (prefixes == 0 || is64 && prefixes == 1 && code[0] == 0x41): // push of a register
 		return Emulated
 	case b == 0x0f && len(op) > 2 && op[1]&0xf0 == 0x80: // jcc
-		return Emulated
-	case b == 0x0f && len(op) > 2 && op[1] == 0x1f && op[2]&0x38 == 0 && k.anyNop:
 		return Emulated
 	}
 	return Stepped
@@ -144,6 +150,44 @@ func nopLength(code []byte) int {
 		}
 	}
 	return 0
+}
+
+// becomesCall tells the nops that the kernel turns into a call once they were hit.
+func (k stepping) becomesCall(code []byte) bool {
+	switch {
+	case k.optimised == 0:
+		return false
+	case nopLength(code) == k.optimised:
+		return true
+	}
+	n, named := doesNothing(code)
+	return k.optimised == 5 && n == 5 && (named || k.anyNop)
+}
+
+// doesNothing is the length of an instruction of 64-bit code that does nothing, or 0
+// (insn_is_nop): one that is named a nop, a jump to what follows, a register that is
+// moved to itself.
+func doesNothing(code []byte) (n int, named bool) {
+	inst, err := x86asm.Decode(code, 64)
+	if err != nil {
+		return 0, false
+	}
+	nop := false
+	switch inst.Op {
+	case x86asm.NOP:
+		nop = inst.Opcode>>16 == 0x0f1f || inst.Opcode>>24 == 0x90
+	case x86asm.JMP:
+		nop = inst.Args[0] == x86asm.Rel(0)
+	case x86asm.MOV:
+		nop = inst.Opcode>>24 == 0x89 && inst.DataSize == 64 && inst.Args[0] == inst.Args[1]
+	case x86asm.LEA:
+		at, _ := inst.Args[1].(x86asm.Mem)
+		nop = inst.DataSize == 64 && at == x86asm.Mem{Base: at.Base} && inst.Args[0] == at.Base
+	}
+	if !nop {
+		return 0, false
+	}
+	return inst.Len, inst.Op == x86asm.NOP
 }
 
 // arm64 is arch/arm64/kernel/probes/decode-insn.c: it emulates what reads or writes the

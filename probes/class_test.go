@@ -17,7 +17,7 @@ import (
 // The class of each sort of first instruction is what the kernel makes of it: it
 // steps in a page that it maps as [uprobes], and its calls go to one that it maps as
 // [uprobes-trampoline].
-func TestClassIsWhatTheKernelDoes(t *testing.T) {
+func TestKernelClasses(t *testing.T) {
 	path := bpftest.Build(t, "classes")
 	f := open(t, path)
 	out, err := exec.Command(path).Output()

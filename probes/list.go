@@ -115,7 +115,7 @@ func (t *Target) list(files []*symbols.File, s Spec) (all []Listing) {
 
 // listing adds to the functions of a file what can be measured of it.
 func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
-	l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}}
+	l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}, Runtime: Runtime([]*symbols.File{f})}
 	var any *symbols.Function // that can be timed: what asks is of the whole file
 	for i := range f.Functions {
 		fn := &f.Functions[i]

@@ -280,6 +280,9 @@ func notFound(t *Target, files []*symbols.File, s Spec) error {
 	if who := stripped(files); who != "" {
 		notes = append(notes, who+" is stripped to the functions it exports, others need a build with symbols")
 	}
+	if note := Runtime(files); note != "" {
+		notes = append(notes, note)
+	}
 	what += " in " + t.Label
 	if len(notes) > 0 {
 		what += ": " + strings.Join(notes, "; ")

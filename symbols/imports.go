@@ -22,7 +22,10 @@ type importCache struct {
 // Import is what the file says of a function that it imports.
 func (f *File) Import(fn *Function) Import {
 	f.wants.once.Do(func() {
-		if im, _, err := readImage(f.r, f.size); f.r != nil && err == nil {
+		if f.r == nil {
+			return
+		}
+		if im, _, err := readImage(f.r, f.size); err == nil {
 			f.wants.all = im.imports()
 		}
 	})
@@ -165,4 +168,28 @@ func (im *image) exported(name, version string) (addr uint64, ok bool) {
 		return false
 	})
 	return addr, ok
+}
+
+// Dynamic is the first of the names wanted that the loader sees in the file, and
+// whether the file has it itself rather than from another.
+func (f *File) Dynamic(wanted func(name string) bool) (name string, own bool) {
+	if f.r == nil {
+		return "", false
+	}
+	im, _, err := readImage(f.r, f.size)
+	if err != nil {
+		return "", false
+	}
+	t, err := im.dynamicSymbols()
+	if err != nil || t == nil {
+		return "", false
+	}
+	_ = im.eachDynamic(t, func(s dynamicSymbol) bool {
+		if text := t.name(s.name); wanted(text) {
+			name, own = text, s.section != elf.SHN_UNDEF
+			return false
+		}
+		return true
+	})
+	return name, own
 }

@@ -20,7 +20,8 @@ const (
 	prefix
 	wordStart
 	inside
-	nowhere
+	elsewhere // and more: names without code here, behind all others
+	nowhere   = 2 * elsewhere
 )
 
 // candidate is a match on its way, small because there can be a million.
@@ -191,6 +192,9 @@ func (s *Searcher) sameFunction(a, b hit) bool {
 // takeBest is called when all names of a function were seen.
 func (s *Searcher) takeBest() {
 	if s.best.quality < nowhere {
+		if b := s.blocks[s.best.block]; b.file.Functions[b.entries[s.best.slot].fn].Place >= NoCode {
+			s.best.quality += elsewhere
+		}
 		s.top.add(s.best)
 	}
 	s.best.quality = nowhere

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,6 +25,7 @@ type finder struct {
 	matches []symbols.Match
 	total   int
 	all     int    // functions there are
+	runtime string // that there are others, which are in no file
 	toggled bool   // something was switched on or off in it
 	said    string // why the last key did nothing; empty: it did something
 	at, top int
@@ -42,7 +42,7 @@ type foundMsg struct {
 }
 
 func newFinder(m *model) *finder {
-	f := &finder{input: textinput.New(), look: symbols.NewSearcher(m.target.Files)}
+	f := &finder{input: textinput.New(), look: symbols.NewSearcher(m.target.Files), runtime: probes.Runtime(m.target.Files)}
 	f.input.KeyMap.Paste.SetEnabled(false) // no look into the clipboard of the host; the terminal pastes
 	f.input.SetVirtualCursor(false)        // the terminal's own stands there, and does not blink
 	f.input.Focus()
@@ -246,6 +246,9 @@ func (f *finder) drawList(m *model, c *chart.Canvas) {
 	f.top = max(f.top, f.at-f.rows+1, 0)
 	if len(f.matches) == 0 && !f.running {
 		c.Text(5, 2, "no function of the target has this in its name", th.Muted)
+		for i, line := range wrap(f.runtime, c.W-10) {
+			c.Text(5, 3+i, line, th.Muted)
+		}
 	}
 	for y := 1; y < c.H && f.top+y-1 < len(f.matches); y++ {
 		i := f.top + y - 1
@@ -316,6 +319,7 @@ func (f *finder) drawName(m *model, c *chart.Canvas, match symbols.Match, st cha
 // findNote is the one thing to know of a match beside its name.
 func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 	th, fn := m.th, match.Function
+	cannot := whyNot(match)
 	if r != nil {
 		switch cond := m.condition(r); cond {
 		case measuring:
@@ -336,9 +340,8 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 	switch {
 	case fn.Place == symbols.Marker && len(match.File.Points(fn)) > 0:
 		return strings.Join(append([]string{string(th.UsdtSign) + " usdt"}, probes.MarkerNotes(match.File, fn)...), ", "), th.Usdt
-	case fn.Place != symbols.InFile:
-		_, why := probes.Able(match.File, fn)
-		return why.Reason, th.Muted
+	case cannot != "":
+		return cannot, th.Muted
 	case fn.Chosen:
 		return probes.ChosenNote, th.Muted
 	case fn.Version != "" && !fn.Default:
@@ -351,36 +354,4 @@ func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
 		return "Go: counts, no latency", th.Muted
 	}
 	return "", th.Muted
-}
-
-func (f *finder) drawAbout(m *model, c *chart.Canvas, match symbols.Match) {
-	th, fn := m.th, match.Function
-	c.Fill(0, 0, c.W, 1, th.H, th.Line)
-	x := c.Text(1, 0, " "+shorten(match.Name, c.W-40, th.Ellipsis)+" ", th.Bright)
-	c.Text(x, 0, clean(match.File.Path)+" ", th.Muted)
-	var aliases []string
-	for _, a := range fn.Aliases {
-		aliases = append(aliases, clean(a.String()))
-	}
-	lines := [][2]string{
-		{"symbol", clean(fn.Symbol.String())},
-		{"address", fmt.Sprintf("%#x, offset %#x in the file", uint64(fn.Addr), uint64(fn.Offset))},
-	}
-	if notes := probes.MarkerNotes(match.File, fn); fn.Place == symbols.Marker && len(notes) > 0 {
-		lines = append(lines, [2]string{"usdt", strings.Join(notes, ", ")})
-	}
-	if len(aliases) > 0 {
-		lines = append(lines, [2]string{"aliases", strings.Join(aliases, ", ")})
-	}
-	if full := clean(fn.Demangled()); full != match.Name || chart.Width(full) > c.W/2 {
-		lines = append(lines, [2]string{"in full", full})
-	}
-	y := 2
-	for _, l := range lines {
-		c.Text(4, y, l[0], th.Muted)
-		for _, part := range wrap(l[1], c.W-20) {
-			c.Text(16, y, chart.Cut(part, c.W-18, th.Ellipsis), th.Text)
-			y++
-		}
-	}
 }

@@ -11,7 +11,7 @@
 #define ALL(X) \
 	X(nop1, "nop\nret") \
 	X(nop2, ".byte 0x66,0x90\nret") \
-	X(pause, "pause\nret") \
+	X(pause_once, "pause\nret") \
 	X(nop3, ".byte 0x0f,0x1f,0x00\nret") \
 	X(nop4, ".byte 0x0f,0x1f,0x40,0\nret") \
 	X(nop5, ".byte 0x0f,0x1f,0x44,0,0\nret") \
@@ -22,6 +22,11 @@
 	X(nop9, ".byte 0x66,0x0f,0x1f,0x84,0,0,0,0,0\nret") \
 	X(nop10, ".byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\nret") \
 	X(nop_reg, ".byte 0x0f,0x1f,0xc0\nret") \
+	X(nop5_other, ".byte 0x66,0x0f,0x1f,0x40,0\nret") \
+	X(nop5_prefixed, ".byte 0x66,0x66,0x66,0x66,0x90\nret") \
+	X(mov_same, ".byte 0x48,0x89,0xc0\nret") \
+	X(mov_same_32, ".byte 0x89,0xc0\nret") \
+	X(lea_same, ".byte 0x48,0x8d,0x40,0\nret") \
 	X(endbr, "endbr64\nret") \
 	X(push_rbp, "push %rbp\npop %rbp\nret") \
 	X(push_r12, "push %r12\npop %r12\nret") \
