@@ -3,6 +3,7 @@ package probes
 import (
 	"bytes"
 	"debug/elf"
+	"slices"
 	"strings"
 
 	"uprobetop/symbols"
@@ -133,13 +134,11 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}
-	for _, s := range append([]symbols.Symbol{r.Function.Symbol}, r.Function.Aliases...) {
-		if twice[s.Name] {
-			return Finding{
-				Verdict: Refuses,
-				Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
-				Way:     count,
-			}
+	if twice[r.Function.Name] || slices.ContainsFunc(r.Function.Aliases, func(s symbols.Symbol) bool { return twice[s.Name] }) {
+		return Finding{
+			Verdict: Refuses,
+			Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
+			Way:     count,
 		}
 	}
 	const way = "say yes to place it, or count its entries alone"

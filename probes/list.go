@@ -82,6 +82,7 @@ func (t *Target) List(s Spec) ([]Listing, error) {
 // listing adds to the functions of a file what can be measured of it.
 func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 	l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}}
+	f.ReadBeginnings()
 	var any *symbols.Function // that can be timed: what asks is of the whole file
 	for i := range f.Functions {
 		fn := &f.Functions[i]

@@ -3,7 +3,6 @@ package symbols
 import (
 	"cmp"
 	"iter"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -62,10 +61,9 @@ func (f *File) List(pattern string) []Listed {
 			}
 		}
 	}
-	slices.SortFunc(found, ranked.compare)
 	list := make([]Listed, len(found))
-	for i := range found {
-		list[i] = found[i].Listed
+	for i, k := range sorted(found) {
+		list[i] = found[k.i].Listed
 	}
 	return list
 }
@@ -104,10 +102,8 @@ type ranked struct {
 	exact  bool   // the pattern is one of its names
 }
 
-func (a ranked) compare(b ranked) int {
-	if a.exact != b.exact {
-		return map[bool]int{true: -1, false: 1}[a.exact]
-	}
+// compare puts the versions of one name in order, and those that read alike.
+func (a *ranked) compare(b *ranked) int {
 	return cmp.Or(
 		strings.Compare(a.family, b.family),
 		cmp.Compare(a.age(a.Name), b.age(b.Name)),

@@ -62,7 +62,7 @@ func (s Symbol) demangled() string {
 // appendDemangled appends what demangled returns.
 func (s Symbol) appendDemangled(to []byte) []byte {
 	from := len(to)
-	to = append(to, demangled(s.Name)...)
+	to = appendDemangled(to, s.Name)
 	if !clean(to[from:]) {
 		to = append(to[:from], Printable(string(to[from:]))...)
 	}
@@ -87,24 +87,44 @@ func mangled(name string) bool {
 		strings.HasPrefix(name, "___Z") || strings.HasPrefix(name, "_GLOBAL_")
 }
 
-// demangled is the name demangled, or the name. The demangler reads what a file
-// says: should it ever trip over it, the name is shown as it stands.
-func demangled(name string, options ...demangle.Option) (s string) {
-	if !mangled(name) || len(name) > maxName {
-		return name
-	}
-	defer func() {
-		if recover() != nil {
-			s = name
-		}
-	}()
+// demangled is the name demangled, or the name.
+func demangled(name string, options ...demangle.Option) string {
 	if len(options) == 0 {
 		var buf [512]byte
-		if out, ok := fast.Append(buf[:0], name); ok {
-			return string(out)
-		}
+		return string(appendDemangled(buf[:0], name))
 	}
-	return demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)
+	return string(appendSlowly(nil, name, options...))
+}
+
+// appendDemangled appends what demangled returns: it leaves to the library what
+// the fast reader does not know.
+func appendDemangled(to []byte, name string) (out []byte) {
+	defer func() {
+		if recover() != nil {
+			out = append(to, name...)
+		}
+	}()
+	if !mangled(name) || len(name) > maxName {
+		return append(to, name...)
+	}
+	if out, ok := fast.Append(to, name); ok {
+		return out
+	}
+	return appendSlowly(to, name)
+}
+
+// appendSlowly asks the library. The demangler reads what a file says: should it
+// ever trip over it, the name is shown as it stands.
+func appendSlowly(to []byte, name string, options ...demangle.Option) (out []byte) {
+	defer func() {
+		if recover() != nil {
+			out = append(to, name...)
+		}
+	}()
+	if !mangled(name) || len(name) > maxName {
+		return append(to, name...)
+	}
+	return append(to, demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)...)
 }
 
 // entry is one name of one function, as people read it: a part of its block's text.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -243,21 +242,4 @@ func (f *Function) setNames(same []symbol) {
 		}
 	}
 	f.Symbol = same[0].Symbol
-}
-
-// Code is the first up to n bytes of fn as the file has them: fewer at the end
-// of the file. A process may have other bytes in memory.
-func (f *File) Code(fn *Function, n int) ([]byte, error) {
-	if f.r == nil {
-		return nil, fmt.Errorf("%s is not open, so its code cannot be read", Printable(f.Path))
-	}
-	if n <= 0 || uint64(fn.Offset) >= f.size {
-		return nil, nil
-	}
-	b := make([]byte, min(uint64(n), f.size-uint64(fn.Offset)))
-	got, err := f.r.ReadAt(b, int64(fn.Offset))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("the code of %s in %s cannot be read: %w", fn.Demangled(), Printable(f.Path), cause(err))
-	}
-	return b[:got], nil
 }

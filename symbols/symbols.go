@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"sort"
+	"sync/atomic"
 )
 
 // Addr is an ELF virtual address: what the symbol table says, before any
@@ -92,6 +93,8 @@ type File struct {
 	r     io.ReaderAt // file, or what a test puts in its place
 	size  uint64      // of what r reads, in bytes
 	names nameCache
+
+	beginnings atomic.Pointer[[]byte] // of all functions; see ReadBeginnings
 }
 
 // code is the functions that have code in the file, in order of address.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
@@ -120,7 +122,7 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			limit := l.Limits[fn.Function]
 			bytes := "–"
 			if fn.Size > 0 {
-				bytes = fmt.Sprint(fn.Size)
+				bytes = strconv.FormatUint(fn.Size, 10)
 			}
 			name, note := fn.Versioned(), listNote(fn, limit)
 			if width > 0 {
@@ -129,7 +131,8 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			if note != "" {
 				name += "  " + note
 			}
-			if _, err := fmt.Fprintf(w, "%*s  %*s  %-5s  %s\n", wide[0], hex(fn.Addr), wide[1], bytes, limit.Ability, name); err != nil {
+			row := appendRow(w.AvailableBuffer(), []int{wide[0], wide[1], -5}, hex(fn.Addr), bytes, limit.Ability.String(), name)
+			if _, err := w.Write(row); err != nil {
 				return err
 			}
 		}
@@ -137,7 +140,30 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 	return nil
 }
 
-func hex(a symbols.Addr) string { return fmt.Sprintf("%#x", uint64(a)) }
+func hex(a symbols.Addr) string { return "0x" + strconv.FormatUint(uint64(a), 16) }
+
+// appendRow appends a line of cells, two spaces apart: to the right of a width, to
+// the left of a negative one, and as it is where there is none. There can be a
+// hundred thousand lines, for which fmt takes a third of the time of a list.
+func appendRow(to []byte, widths []int, cells ...string) []byte {
+	for i, cell := range cells {
+		if i > 0 {
+			to = append(to, "  "...)
+		}
+		width, from := 0, len(to)
+		if i < len(widths) {
+			width = widths[i]
+		}
+		to = append(to, cell...)
+		for n := max(width, -width) - utf8.RuneCountInString(cell); n > 0; n-- {
+			if to = append(to, ' '); width > 0 {
+				copy(to[from+1:], to[from:])
+				to[from] = ' '
+			}
+		}
+	}
+	return append(to, '\n')
+}
 
 // headline is what a file is, in one line.
 func headline(l *probes.Listing) string {
