@@ -87,18 +87,16 @@ func mangled(name string) bool {
 		strings.HasPrefix(name, "___Z") || strings.HasPrefix(name, "_GLOBAL_")
 }
 
-// demangled is the name demangled, or the name.
+// demangled is the name demangled, or the name; the only option is NoParams.
 func demangled(name string, options ...demangle.Option) string {
-	if len(options) == 0 {
-		var buf [512]byte
-		return string(appendDemangled(buf[:0], name))
-	}
-	return string(appendSlowly(nil, name, options...))
+	var buf [512]byte
+	return string(appendDemangled(buf[:0], name, options...))
 }
 
-// appendDemangled appends what demangled returns: it leaves to the library what
-// the fast reader does not know.
-func appendDemangled(to []byte, name string) (out []byte) {
+// appendDemangled appends what demangled returns. What is rare the fast demangler
+// leaves to the library. The demangler reads what a file says: should it ever trip
+// over it, the name is shown as it stands.
+func appendDemangled(to []byte, name string, options ...demangle.Option) (out []byte) {
 	defer func() {
 		if recover() != nil {
 			out = append(to, name...)
@@ -107,22 +105,12 @@ func appendDemangled(to []byte, name string) (out []byte) {
 	if !mangled(name) || len(name) > maxName {
 		return append(to, name...)
 	}
-	if out, ok := fast.Append(to, name); ok {
+	quick := fast.Append
+	if len(options) > 0 { // it is NoParams
+		quick = fast.AppendName
+	}
+	if out, ok := quick(to, name); ok {
 		return out
-	}
-	return appendSlowly(to, name)
-}
-
-// appendSlowly asks the library. The demangler reads what a file says: should it
-// ever trip over it, the name is shown as it stands.
-func appendSlowly(to []byte, name string, options ...demangle.Option) (out []byte) {
-	defer func() {
-		if recover() != nil {
-			out = append(to, name...)
-		}
-	}()
-	if !mangled(name) || len(name) > maxName {
-		return append(to, name...)
 	}
 	return append(to, demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)...)
 }

@@ -14,10 +14,11 @@ type keyed struct {
 	i   int32 // index into what is put in order
 }
 
-// sorted is the order of found: exact names first, then by name.
+// sorted is the order of found: exact names first, then by name. Two halves are
+// sorted side by side and then merged.
 func sorted(found []ranked) []keyed {
-	var exact, rest []keyed
-	rest = make([]keyed, 0, len(found))
+	var exact []keyed
+	rest := make([]keyed, 0, len(found))
 	for i := range found {
 		if found[i].exact {
 			exact = append(exact, keyed{i: int32(i)})
@@ -26,8 +27,21 @@ func sorted(found []ranked) []keyed {
 		}
 	}
 	sortFrom(found, exact, 0)
-	sortFrom(found, rest, 0)
-	return append(exact, rest...)
+	half := len(rest) / 2
+	parts := [][]keyed{rest[:half], rest[half:]}
+	inParallel(len(parts), func() func(i int) {
+		return func(i int) { sortFrom(found, parts[i], 0) }
+	})
+	all, a, b := exact, parts[0], parts[1]
+	all = slices.Grow(all, len(rest))
+	for len(a) > 0 && len(b) > 0 {
+		if found[a[0].i].compare(&found[b[0].i]) <= 0 {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
 }
 
 // sortFrom puts functions in order whose names are the same up to from.

@@ -14,22 +14,25 @@ type cxx struct {
 	args  []text // arguments of the templates that are being read
 	elems []text // elements of the packs among them
 
+	scope
+	lastCtx int32
+	autos   int // T_ of lambdas written so far
+	depth   int
+	steps   int
+}
+
+// scope is what T_ and the like mean at a place.
+type scope struct {
 	tmpl    []text // what T_ and so on stand for; nil outside of a function's types
 	nested  int    // functions with tmpl around here
 	lambdas int    // lambdas around here whose T_ is auto
 	cast    bool   // in the type of a conversion, where T_ may come later
 	ctx     int32  // changes wherever T_ changes its meaning
-	lastCtx int32
-	deps    int // T_ written so far: what has one in it means something else elsewhere
-	autos   int // those of lambdas among them
+	deps    int    // T_ written so far: what has one in it means something else elsewhere
 
 	packed bool // in a pattern of a pack expansion:
 	pack   int  // which parameter is the pack, -1 not known yet
 	elem   int  // which of its elements is meant
-
-	literal bool // nothing is simplified here, as in the name of a vtable
-	depth   int
-	steps   int
 }
 
 // inSide is added to positions in side.
@@ -83,9 +86,8 @@ func appendCXX(dst []byte, name string, params bool) (out []byte, ok bool) {
 func (c *cxx) reset(name string, out []byte) {
 	c.in, c.pos, c.out = name, 0, out
 	c.side, c.subs, c.args, c.elems = c.side[:0], c.subs[:0], c.args[:0], c.elems[:0]
-	c.tmpl, c.nested, c.lambdas, c.cast = nil, 0, 0, false
-	c.ctx, c.lastCtx, c.deps, c.autos = 1, 1, 0, 0
-	c.packed, c.literal, c.depth, c.steps = false, false, 0, 0
+	c.scope = scope{ctx: 1}
+	c.lastCtx, c.autos, c.depth, c.steps = 1, 0, 0, 0
 }
 
 func (c *cxx) read(params bool) (ok bool) {
@@ -186,16 +188,16 @@ func (c *cxx) leave() { c.depth-- }
 
 // number reads decimal digits, at least one.
 func (c *cxx) number() int {
-	n, first := 0, c.pos
-	for c.pos < len(c.in) && isDigit(c.in[c.pos]) {
-		if n = n*10 + int(c.in[c.pos]-'0'); n > 1<<24 {
+	n, i := 0, c.pos
+	for ; i < len(c.in) && isDigit(c.in[i]); i++ {
+		if n = n*10 + int(c.in[i]-'0'); n > 1<<24 {
 			giveUp()
 		}
-		c.pos++
 	}
-	if c.pos == first {
+	if i == c.pos {
 		giveUp()
 	}
+	c.pos = i
 	return n
 }
 

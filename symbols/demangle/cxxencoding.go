@@ -4,26 +4,28 @@ package demangle
 type use uint8
 
 const (
-	whole   use = iota // all of it shows
-	scope              // a name within it follows: what it returns does not show
-	address            // & is before it: its types do not show
+	whole     use = iota // all of it shows
+	enclosing            // a name within it follows: what it returns does not show
+	address              // & is before it: its types do not show
 )
 
 // encoding reads a function with its types, a variable, or a special name.
 func (c *cxx) encoding(u use) {
 	c.enter()
-	hold := *c
+	hold := c.scope
+	args, elems := len(c.args), len(c.elems)
 	start := len(c.out)
-	c.literal, c.packed = false, false
+	c.packed = false
 	if b := c.peek(); b == 'G' || b == 'T' {
 		if u == address {
 			giveUp()
 		}
 		c.special()
 	} else {
-		n := c.name()
+		n := nameInfo{keep: true}
+		c.name(&n)
 		if c.pos < len(c.in) && c.peek() != 'E' {
-			c.function2(&n, start, u)
+			c.functionTypes(&n, start, u)
 		} else {
 			c.writeQualifiers(&n)
 		}
@@ -32,9 +34,7 @@ func (c *cxx) encoding(u use) {
 		}
 	}
 	// T_ is resolved within: what has this in it does not depend on any.
-	c.tmpl, c.nested, c.lambdas, c.ctx, c.deps = hold.tmpl, hold.nested, hold.lambdas, hold.ctx, hold.deps
-	c.literal, c.packed, c.cast = hold.literal, hold.packed, hold.cast
-	c.args, c.elems = c.args[:len(hold.args)], c.elems[:len(hold.elems)]
+	c.scope, c.args, c.elems = hold, c.args[:args], c.elems[:elems]
 	c.leave()
 }
 
@@ -44,11 +44,11 @@ func (c *cxx) bareName() {
 		c.special()
 		return
 	}
-	c.name()
+	c.name(&nameInfo{})
 }
 
-// function2 reads the types of the function whose name begins at start.
-func (c *cxx) function2(n *nameInfo, start int, u use) {
+// functionTypes reads the types of the function whose name begins at start.
+func (c *cxx) functionTypes(n *nameInfo, start int, u use) {
 	if n.template {
 		c.tmpl = c.args[n.args:]
 		c.nested++
@@ -64,7 +64,7 @@ func (c *cxx) function2(n *nameInfo, start int, u use) {
 		returns = c.hide(from, subs)
 	}
 	c.writeByte('(')
-	c.parameters()
+	c.parameters(false)
 	c.writeByte(')')
 	c.writeQualifiers(n)
 	switch {
@@ -91,7 +91,6 @@ func (c *cxx) parenthesize(n *nameInfo, start int) {
 
 // special reads what a compiler makes: tables, thunks, guards.
 func (c *cxx) special() {
-	c.literal = true
 	kind := [2]byte{c.peek(), c.peekAt(1)}
 	c.pos += 2
 	switch kind {
@@ -128,6 +127,12 @@ func (c *cxx) special() {
 		c.specialName("TLS wrapper function for ")
 	case [2]byte{'G', 'V'}:
 		c.specialName("guard variable for ")
+	case [2]byte{'G', 'T'}:
+		if !c.accept('t') {
+			giveUp()
+		}
+		c.write("transaction clone for ")
+		c.encoding(whole)
 	default:
 		giveUp()
 	}
@@ -135,9 +140,8 @@ func (c *cxx) special() {
 
 func (c *cxx) specialName(prefix string) {
 	c.write(prefix)
-	args, elems := len(c.args), len(c.elems)
-	n := c.name()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
+	var n nameInfo
+	c.name(&n)
 	c.writeQualifiers(&n)
 }
 

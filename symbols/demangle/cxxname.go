@@ -11,74 +11,67 @@ type nameInfo struct {
 	local    bool // is within a function
 	compound bool // has a ::
 	simple   bool // is one identifier
+	keep     bool // is asked to have its template arguments in c.args
 	args     int
 	last     span // the last part without arguments
 }
 
-// name reads any name. Afterwards c.args has the arguments of its last part.
-func (c *cxx) name() (n nameInfo) {
+// name reads any name.
+func (c *cxx) name(n *nameInfo) {
 	c.enter()
 	n.args = len(c.args)
 	start, deps := len(c.out), c.deps
 	switch c.peek() {
 	case 'N':
-		c.nestedName(&n)
+		c.nestedName(n)
 		c.leave()
-		return n
+		return
 	case 'Z':
-		n = c.localName()
+		c.localName(n)
 		c.leave()
-		return n
+		return
 	case 'S':
-		if c.peekAt(1) == 't' {
-			c.pos += 2
-			c.write("std::")
-			n.compound = true
-			c.unqualified(&n)
-			break
-		}
-		d := c.substitution(&n)
-		if c.peek() == 'I' {
-			if d.form != plain {
+		if c.peekAt(1) != 't' {
+			if d := c.substitution(n); d.form != plain || c.peek() != 'I' {
 				giveUp()
 			}
-			c.arguments()
-			n.template = true
+			break
 		}
-		if !n.template {
-			giveUp()
-		}
-		c.leave()
-		return n
+		c.pos += 2
+		c.write("std::")
+		n.compound = true
+		fallthrough
 	default:
-		c.unqualified(&n)
+		if c.unqualified(n); c.peek() == 'I' {
+			c.rememberName(start, deps, n.last)
+		}
 	}
 	if c.peek() == 'I' {
-		c.rememberName(start, deps, n.last)
-		c.arguments()
+		c.arguments(n.keep)
 		n.template = true
 	}
 	c.leave()
-	return n
 }
 
 func (c *cxx) rememberName(start, deps int, last span) {
-	t := text{a: c.since(start), name: last, at: -1}
+	t := c.newSub()
+	t.a, t.name, t.at = c.since(start), last, -1
 	if c.deps != deps {
 		t.ctx = c.ctx
 	}
-	c.subs = append(c.subs, t)
 }
 
 // nestedName reads N qualifiers, the parts of a name, E.
 func (c *cxx) nestedName(n *nameInfo) {
 	c.pos++
-	n.quals = c.qualifiers()
-	switch {
-	case c.accept('R'):
-		n.ref = '&'
-	case c.accept('O'):
-		n.ref = 'A'
+	switch c.peek() {
+	case 'K', 'V', 'r', 'R', 'O':
+		n.quals = c.qualifiers()
+		if c.accept('R') {
+			n.ref = '&'
+		} else if c.accept('O') {
+			n.ref = 'A'
+		}
 	}
 	start, deps := len(c.out), c.deps
 	for parts := 0; ; {
@@ -95,7 +88,7 @@ func (c *cxx) nestedName(n *nameInfo) {
 				giveUp()
 			}
 			c.args = c.args[:n.args]
-			c.arguments()
+			c.arguments(n.keep)
 			n.template = true
 		case b == 'S':
 			if parts > 0 {
@@ -237,7 +230,7 @@ func (c *cxx) lambda() {
 	c.newContext()
 	c.lambdas++
 	c.write("{lambda(")
-	if c.parameters() {
+	if c.parameters(true) {
 		giveUp()
 	}
 	c.expect('E')
@@ -254,12 +247,11 @@ func (c *cxx) newContext() {
 }
 
 // localName reads a name within a function.
-func (c *cxx) localName() (n nameInfo) {
+func (c *cxx) localName(n *nameInfo) {
 	c.pos++
-	c.encoding(scope)
+	c.encoding(enclosing)
 	c.expect('E')
 	c.write("::")
-	n.args = len(c.args)
 	if c.accept('s') {
 		start := len(c.out)
 		c.write("string literal")
@@ -270,11 +262,10 @@ func (c *cxx) localName() (n nameInfo) {
 			c.writeInt(c.ordinal() + 1)
 			c.write("}::")
 		}
-		n = c.name()
+		c.name(n)
 	}
 	c.discriminator()
 	n.local = true
-	return n
 }
 
 // discriminator tells names in one function apart; it is not shown.

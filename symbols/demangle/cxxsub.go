@@ -136,9 +136,7 @@ func (c *cxx) substituted() (d desc) {
 	if d.form != plain {
 		giveUp()
 	}
-	args, elems := len(c.args), len(c.elems)
-	c.arguments()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
+	c.arguments(false)
 	d = desc{start: d.start}
 	c.remember(d, at, deps)
 	c.subs[len(c.subs)-1].name = n.last

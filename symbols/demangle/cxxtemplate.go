@@ -1,8 +1,9 @@
 package demangle
 
-// arguments reads I, the arguments of a template, E. They are added to c.args.
-func (c *cxx) arguments() {
-	c.expect('I')
+// arguments reads I, the arguments of a template, E. With keep they are added to
+// c.args.
+func (c *cxx) arguments(keep bool) {
+	c.pos++
 	if c.last() == '<' { // of operator<
 		c.writeByte(' ')
 	}
@@ -13,14 +14,21 @@ func (c *cxx) arguments() {
 			c.write(", ")
 		}
 		from := len(c.out)
-		t := c.argument()
-		if len(c.out) == from {
-			c.hide(start, subs)
-			t.a = span{}
-		} else {
-			first = false
+		d, elems := c.argument(keep)
+		if keep {
+			c.args = append(c.args, text{})
+			t := &c.args[len(c.args)-1]
+			c.written(d, t)
+			t.name = elems
 		}
-		c.args = append(c.args, t)
+		if len(c.out) > from {
+			first = false
+			continue
+		}
+		c.hide(start, subs)
+		if keep {
+			c.args[len(c.args)-1].a = span{}
+		}
 	}
 	if c.last() == '>' {
 		c.writeByte(' ')
@@ -28,29 +36,29 @@ func (c *cxx) arguments() {
 	c.writeByte('>')
 }
 
-// argument reads one argument. That of a pack has its elements in name, as
-// indexes into c.elems.
-func (c *cxx) argument() text {
-	args, elems := len(c.args), len(c.elems)
-	start := len(c.out)
+// noPack is the elements of what is not a pack.
+var noPack = span{-1, -1}
+
+// argument reads one argument. That of a pack has elements: indexes into c.elems,
+// which they are added to with keep.
+func (c *cxx) argument(keep bool) (d desc, elems span) {
+	d.start = len(c.out)
 	switch c.peek() {
 	case 'L':
 		c.literalValue()
-		return text{a: c.since(start), at: -1}
 	case 'X':
 		c.pos++
 		c.expression()
 		c.expect('E')
-		return text{a: c.since(start), at: -1}
 	case 'J', 'I':
-		return c.packArgument()
+		return c.packArgument(keep)
+	default:
+		d = c.typ()
 	}
-	d := c.typ()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
-	return c.written(d)
+	return d, noPack
 }
 
-func (c *cxx) packArgument() text {
+func (c *cxx) packArgument(keep bool) (desc, span) {
 	c.pos++
 	start, first := len(c.out), len(c.elems)
 	for n := 0; !c.accept('E'); n++ {
@@ -61,13 +69,16 @@ func (c *cxx) packArgument() text {
 			giveUp()
 		}
 		from := len(c.out)
-		t := c.argument()
+		d, _ := c.argument(false)
 		if len(c.out) == from && (n > 0 || c.peek() != 'E') {
 			giveUp()
 		}
-		c.elems = append(c.elems, t)
+		if keep {
+			c.elems = append(c.elems, text{})
+			c.written(d, &c.elems[len(c.elems)-1])
+		}
 	}
-	return text{a: c.since(start), name: span{int32(first), int32(len(c.elems))}, at: -1, form: list}
+	return desc{start: start, form: list}, span{int32(first), int32(len(c.elems))}
 }
 
 // parameterIndex reads T_, T0_ and so on.
@@ -101,7 +112,7 @@ func (c *cxx) parameter() desc {
 	if t.form != list || !c.packed {
 		return c.emit(t)
 	}
-	if c.pack >= 0 && c.pack != n {
+	if t.name == noPack || c.pack >= 0 && c.pack != n {
 		giveUp()
 	}
 	c.pack = n
@@ -122,9 +133,7 @@ func (c *cxx) parameterType(at, deps int) desc {
 		giveUp()
 	}
 	c.remember(d, at, deps)
-	args, elems := len(c.args), len(c.elems)
-	c.arguments()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
+	c.arguments(false)
 	return desc{start: d.start}
 }
 
@@ -136,7 +145,9 @@ func (c *cxx) expansion() desc {
 	start, subs, at, autos := len(c.out), len(c.subs), c.pos, c.autos
 	c.packed, c.pack, c.elem = true, -1, 0
 	c.newContext()
-	c.typ()
+	if d := c.typ(); c.lambdas > 0 && d.form != plain {
+		giveUp()
+	}
 	end, known := c.pos, len(c.subs)
 	switch {
 	case c.pack >= 0:

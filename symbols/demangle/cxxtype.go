@@ -24,9 +24,9 @@ func (c *cxx) typ() desc {
 	case 'P', 'R', 'O':
 		c.pos++
 		d = c.typ()
-		c.pointer(&d, b)
+		c.pointer(&d, b, c.deps != deps)
 	case 'K', 'V', 'r':
-		d = c.qualified()
+		d = c.qualified(deps)
 	case 'S':
 		d = c.substituted()
 		c.leave()
@@ -48,7 +48,7 @@ func (c *cxx) typ() desc {
 		d.top = b
 	case 'D':
 		var known bool
-		if d, known = c.special2(); known {
+		if d, known = c.dType(); known {
 			c.leave()
 			return d
 		}
@@ -80,9 +80,8 @@ func (c *cxx) named(at, deps int) desc {
 		giveUp()
 	}
 	d := desc{start: len(c.out)}
-	args, elems := len(c.args), len(c.elems)
-	n := c.name()
-	c.args, c.elems = c.args[:args], c.elems[:elems]
+	var n nameInfo
+	c.name(&n)
 	if n.quals != 0 || n.ref != 0 {
 		giveUp()
 	}
@@ -91,10 +90,11 @@ func (c *cxx) named(at, deps int) desc {
 	return d
 }
 
-// pointer writes *, & or &&. A reference to a reference is one.
-func (c *cxx) pointer(d *desc, b byte) {
+// pointer writes *, & or &&. A reference to a reference is one, where a T_ makes
+// it so: else no compiler writes it.
+func (c *cxx) pointer(d *desc, b byte, depends bool) {
 	if b != 'P' && (d.top == 'R' || d.top == 'O') {
-		if c.literal {
+		if !depends {
 			giveUp()
 		}
 		if b == 'R' && d.top == 'O' {
@@ -121,9 +121,12 @@ func (c *cxx) pointer(d *desc, b byte) {
 }
 
 // qualified reads a type after const and the like.
-func (c *cxx) qualified() desc {
+func (c *cxx) qualified(deps int) desc {
 	q := c.qualifiers()
-	if c.peek() == 'F' { // of a method: not a type of its own without
+	switch c.peek() {
+	case 'K', 'V', 'r': // in no compiler's order
+		giveUp()
+	case 'F': // of a method: not a type of its own without
 		d := c.function()
 		c.write(qualText[q])
 		d.top = 'Q'
@@ -131,7 +134,7 @@ func (c *cxx) qualified() desc {
 	}
 	d := c.typ()
 	switch {
-	case d.top == 'K' && q == constant && !c.literal:
+	case d.top == 'K' && q == constant && c.deps != deps:
 		return d
 	case d.top == 'K' || d.top == 'Q' || d.form == function || d.form == list:
 		giveUp()
@@ -159,7 +162,7 @@ func (c *cxx) function() desc {
 	c.writeByte(' ')
 	d.hole, d.form, d.top = len(c.out), function, 0
 	c.writeByte('(')
-	c.parameters()
+	c.parameters(false)
 	c.writeByte(')')
 	if c.peek() != 'E' { // a qualifier
 		giveUp()
@@ -217,14 +220,14 @@ func (c *cxx) memberPointer() desc {
 	return d
 }
 
-var dType = [256]string{
+var dTypes = [256]string{
 	'a': "auto", 'c': "decltype(auto)", 'h': "half", 'i': "char32_t",
 	'n': "decltype(nullptr)", 's': "char16_t", 'u': "char8_t",
 }
 
-// special2 reads a type that begins with D. Those that are known need not be
+// dType reads a type that begins with D. Those that are known need not be
 // remembered.
-func (c *cxx) special2() (d desc, known bool) {
+func (c *cxx) dType() (d desc, known bool) {
 	d.start = len(c.out)
 	b := c.peekAt(1)
 	switch b {
@@ -242,7 +245,7 @@ func (c *cxx) special2() (d desc, known bool) {
 		d.top = 'Q'
 		return d, false
 	}
-	s := dType[b]
+	s := dTypes[b]
 	if s == "" {
 		giveUp()
 	}
@@ -269,7 +272,10 @@ func (c *cxx) vector() desc {
 
 // parameters reads the types of parameters, up to an end that is not read, and
 // says whether one of them was an expansion of nothing.
-func (c *cxx) parameters() (empty bool) {
+//
+// In a lambda, the library lets the declarator of a function or array take in
+// what is around the lambda: nothing to imitate.
+func (c *cxx) parameters(inLambda bool) (empty bool) {
 	if c.peek() == 'v' {
 		c.pos++
 		if c.parametersEnd() {
@@ -284,7 +290,11 @@ func (c *cxx) parameters() (empty bool) {
 			c.write(", ")
 		}
 		from := len(c.out)
-		if c.typ(); len(c.out) == from {
+		d := c.typ()
+		if inLambda && d.form != plain && d.form != list {
+			giveUp()
+		}
+		if len(c.out) == from {
 			c.hide(start, subs)
 			empty = true
 			continue

@@ -9,7 +9,12 @@ import (
 // their lengths, 17h and a hash of 16 hex digits, E, and perhaps a suffix that
 // begins with a dot and is not shown.
 func isLegacy(name string) bool {
-	name = withoutSuffix(name)
+	if !strings.HasPrefix(name, "_ZN") {
+		return false
+	}
+	if strings.IndexByte(name, '.') >= 0 {
+		name = withoutSuffix(name)
+	}
 	n := len(name)
 	return n > 23 && name[n-1] == 'E' && name[n-20:n-17] == "17h"
 }

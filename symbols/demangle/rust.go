@@ -184,22 +184,28 @@ func (r *rust) disambiguator() int64 {
 // names, 0, follow one another where closures nest: 00 is read as one of them,
 // and the next has no digits left. Only 0 and another number would be misread.
 func (r *rust) plainIdentifier() string {
-	n, first := 0, r.pos
-	if c := r.peek(); c == 'u' || c == 0 {
+	rest := r.in[r.pos:r.end]
+	if rest == "" || rest[0] == 'u' {
 		giveUp()
 	}
-	for ; r.pos < r.end && isDigit(r.in[r.pos]); r.pos++ {
-		if n = n*10 + int(r.in[r.pos]-'0'); n > maxInput {
+	n, i := 0, 0
+	for ; i < len(rest) && isDigit(rest[i]); i++ {
+		if n = n*10 + int(rest[i]-'0'); n > maxInput {
 			giveUp()
 		}
 	}
-	r.accept('_')
-	if n > 0 && r.in[first] == '0' || n > r.end-r.pos {
+	if n > 0 && rest[0] == '0' {
 		giveUp()
 	}
-	id := r.in[r.pos : r.pos+n]
-	r.pos += n
-	for i := 0; i < len(id); i++ {
+	if i < len(rest) && rest[i] == '_' {
+		i++
+	}
+	if n > len(rest)-i {
+		giveUp()
+	}
+	id := rest[i : i+n]
+	r.pos += i + n
+	for i := range len(id) {
 		if !wordByte[id[i]] {
 			giveUp()
 		}
@@ -246,21 +252,37 @@ func (r *rust) base62() int64 {
 	if r.accept('_') {
 		return 0
 	}
-	for n := int64(0); ; {
-		switch c := r.next(); {
-		case c == '_':
+	n := int64(0)
+	for i, rest := 0, r.in[r.pos:r.end]; i < len(rest); i++ {
+		d := base62Digit[rest[i]]
+		if d >= 62 {
+			if rest[i] != '_' {
+				break
+			}
+			r.pos += i + 1
 			return n + 1
-		case isDigit(c):
-			n = n*62 + int64(c-'0')
-		case isLower(c):
-			n = n*62 + int64(c-'a') + 10
-		case isUpper(c):
-			n = n*62 + int64(c-'A') + 36
+		}
+		n = n*62 + int64(d)
+	}
+	giveUp()
+	return 0
+}
+
+var base62Digit = func() (t [256]uint8) {
+	for c := range t {
+		switch b := byte(c); {
+		case isDigit(b):
+			t[c] = b - '0'
+		case isLower(b):
+			t[c] = b - 'a' + 10
+		case isUpper(b):
+			t[c] = b - 'A' + 36
 		default:
-			giveUp()
+			t[c] = 255
 		}
 	}
-}
+	return t
+}()
 
 // place is a stretch of the name that is still to be read.
 type place struct{ pos, end int }

@@ -10,14 +10,13 @@ func (c *cxx) bytes(s span) []byte {
 	return c.out[s.start:s.end]
 }
 
-// written is d as it stands at the end of out now.
-func (c *cxx) written(d desc) text {
-	t := text{a: c.since(d.start), at: -1, form: d.form, top: d.top}
+// written sets t to d, as it stands at the end of out now.
+func (c *cxx) written(d desc, t *text) {
+	t.a, t.at, t.form, t.top = c.since(d.start), -1, d.form, d.top
 	if d.form != plain && d.form != list {
 		t.a.end = int32(d.hole)
 		t.b = c.since(d.hole)
 	}
-	return t
 }
 
 // emit writes t once more.
@@ -34,12 +33,27 @@ func (c *cxx) emit(t *text) desc {
 // remember makes d a candidate for substitution. It began at in[at]; deps is
 // what c.deps was then.
 func (c *cxx) remember(d desc, at, deps int) {
-	t := c.written(d)
+	t := c.newSub()
+	c.written(d, t)
 	t.at = int32(at)
 	if c.deps != deps {
 		t.ctx = c.ctx
 	}
-	c.subs = append(c.subs, t)
+}
+
+// newSub is an empty candidate for substitution.
+func (c *cxx) newSub() *text {
+	n := len(c.subs)
+	if n == maxSubs {
+		giveUp()
+	}
+	if n < cap(c.subs) {
+		c.subs = c.subs[:n+1]
+		c.subs[n] = text{}
+	} else {
+		c.subs = append(c.subs, text{})
+	}
+	return &c.subs[n]
 }
 
 // around puts a declarator around the type d: after it or, where the type goes
