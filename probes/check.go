@@ -69,11 +69,14 @@ type Hazards struct {
 	Shared   string // a library, without a process alone: who maps it may do either
 }
 
-// twice are functions that return more than once for one call: the kernel knows
-// of the first return, and the next ends the process.
-var twice = map[string]bool{
-	"setjmp": true, "_setjmp": true, "sigsetjmp": true, "__sigsetjmp": true,
-	"getcontext": true, "swapcontext": true, "vfork": true, "__vfork": true,
+// twice says whether a function returns more than once for one call: the kernel
+// knows of the first return, and the next ends the process.
+func twice(name string) bool {
+	switch name {
+	case "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "swapcontext", "vfork", "__vfork":
+		return true
+	}
+	return false
 }
 
 // Check finds what speaks against a request. It reads a few bytes of the file
@@ -134,7 +137,7 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}
-	if twice[r.Function.Name] || slices.ContainsFunc(r.Function.Aliases, func(s symbols.Symbol) bool { return twice[s.Name] }) {
+	if twice(r.Function.Name) || slices.ContainsFunc(r.Function.Aliases, func(s symbols.Symbol) bool { return twice(s.Name) }) {
 		return Finding{
 			Verdict: Refuses,
 			Reason:  "the function returns more than once for a call, and with a return probe that ends the process",

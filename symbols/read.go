@@ -30,7 +30,11 @@ func (f *File) read() error {
 	if err != nil {
 		return err
 	}
-	sc := scan{im: im}
+	sc, n := scan{im: im}, 0
+	for _, t := range ts {
+		n += int(t.n)
+	}
+	sc.symbols = make([]symbol, 0, n)
 	for _, t := range ts {
 		if err := sc.read(t); err != nil {
 			return err

@@ -73,24 +73,21 @@ func (sc *scan) read(t *table) error {
 	const each = 8192 // symbols
 	n := int((t.n + each - 1) / each)
 	parts, errs := make([]scan, n), make([]error, n)
+	sc.symbols = slices.Grow(sc.symbols, int(t.n))
+	room := sc.symbols[len(sc.symbols):cap(sc.symbols)]
 	inParallel(n, func() func(i int) {
 		buf := make([]byte, min(each, t.n)*sc.im.symbolSize())
 		return func(i int) {
-			first := uint64(i) * each
-			parts[i] = scan{im: sc.im}
-			errs[i] = parts[i].readPart(t, first, min(each, t.n-first), buf)
+			from := i * each
+			to := min(from+each, int(t.n))
+			parts[i] = scan{im: sc.im, symbols: room[from:from:to]}
+			errs[i] = parts[i].readPart(t, uint64(from), uint64(to-from), buf)
 		}
 	})
-	found, others := 0, 0
 	for i := range parts {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		found += len(parts[i].symbols)
-		others += len(parts[i].others)
-	}
-	sc.symbols, sc.others = slices.Grow(sc.symbols, found), slices.Grow(sc.others, others)
-	for i := range parts {
 		p := &parts[i]
 		sc.symbols, sc.others = append(sc.symbols, p.symbols...), append(sc.others, p.others...)
 		sc.unwinds, sc.switches = sc.unwinds || p.unwinds, sc.switches || p.switches

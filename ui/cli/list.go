@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -114,25 +117,40 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 		for _, fn := range l.Functions {
 			address, size = max(address, fn.Addr), max(size, fn.Size)
 		}
-		wide := [2]int{max(len("ADDRESS"), len(hex(address))), max(len("SIZE"), len(fmt.Sprint(size)))}
-		fmt.Fprintf(w, "%*s  %*s  PROBE  FUNCTION\n", wide[0], "ADDRESS", wide[1], "SIZE")
-		room := width - wide[0] - wide[1] - len("      PROBE  ")
-		for j := range l.Functions {
-			fn := &l.Functions[j]
-			limit := l.Limits[fn.Function]
-			bytes := "–"
-			if fn.Size > 0 {
-				bytes = strconv.FormatUint(fn.Size, 10)
-			}
-			name, note := fn.Versioned(), listNote(fn, limit)
-			if width > 0 {
-				name, note = cut(name, note, room)
-			}
-			if note != "" {
-				name += "  " + note
-			}
-			row := appendRow(w.AvailableBuffer(), []int{wide[0], wide[1], -5}, hex(fn.Addr), bytes, limit.Ability.String(), name)
-			if _, err := w.Write(row); err != nil {
+		r := listRows{Listing: l, width: width}
+		r.wide = []int{max(len("ADDRESS"), len(hex(address))), max(len("SIZE"), len(fmt.Sprint(size))), -len("PROBE")}
+		fmt.Fprintf(w, "%*s  %*s  PROBE  FUNCTION\n", r.wide[0], "ADDRESS", r.wide[1], "SIZE")
+		if err := r.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listRows writes the functions of a listing.
+type listRows struct {
+	*probes.Listing
+	wide  []int // of the columns before the name
+	width int   // of the terminal, or 0
+}
+
+// write makes some thousand rows at a time, on all CPUs.
+func (r *listRows) write(w io.Writer) error {
+	const each = 2048
+	parts := make([][]byte, runtime.GOMAXPROCS(0))
+	for some := range slices.Chunk(r.Functions, each*len(parts)) {
+		var wg sync.WaitGroup
+		for i := range parts {
+			wg.Go(func() {
+				parts[i] = parts[i][:0]
+				for j := i * each; j < min((i+1)*each, len(some)); j++ {
+					parts[i] = r.append(parts[i], &some[j])
+				}
+			})
+		}
+		wg.Wait()
+		for _, part := range parts {
+			if _, err := w.Write(part); err != nil {
 				return err
 			}
 		}
@@ -140,7 +158,26 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 	return nil
 }
 
+// append appends the row of a function.
+func (r *listRows) append(to []byte, fn *symbols.Listed) []byte {
+	limit := r.Limits[fn.Function]
+	bytes := "–"
+	if fn.Size > 0 {
+		bytes = strconv.FormatUint(fn.Size, 10)
+	}
+	name, note := fn.Versioned(), listNote(fn, limit)
+	if r.width > 0 {
+		name, note = cut(name, note, r.width-r.wide[0]-r.wide[1]-len("      PROBE  "))
+	}
+	if note != "" {
+		name += "  " + note
+	}
+	return appendRow(to, r.wide, hex(fn.Addr), bytes, limit.Ability.String(), name)
+}
+
 func hex(a symbols.Addr) string { return "0x" + strconv.FormatUint(uint64(a), 16) }
+
+const spaces = "                                "
 
 // appendRow appends a line of cells, two spaces apart: to the right of a width, to
 // the left of a negative one, and as it is where there is none. There can be a
@@ -150,16 +187,16 @@ func appendRow(to []byte, widths []int, cells ...string) []byte {
 		if i > 0 {
 			to = append(to, "  "...)
 		}
-		width, from := 0, len(to)
+		pad := 0
 		if i < len(widths) {
-			width = widths[i]
+			pad = max(widths[i], -widths[i]) - utf8.RuneCountInString(cell)
+		}
+		if pad > 0 && widths[i] > 0 {
+			to = append(to, spaces[:min(pad, len(spaces))]...)
 		}
 		to = append(to, cell...)
-		for n := max(width, -width) - utf8.RuneCountInString(cell); n > 0; n-- {
-			if to = append(to, ' '); width > 0 {
-				copy(to[from+1:], to[from:])
-				to[from] = ' '
-			}
+		if pad > 0 && widths[i] < 0 {
+			to = append(to, spaces[:min(pad, len(spaces))]...)
 		}
 	}
 	return append(to, '\n')
