@@ -14,6 +14,8 @@ type nameInfo struct {
 	keep     bool // is asked to have its template arguments in c.args
 	args     int
 	last     span // the last part without arguments
+
+	conversion bool // there was one among its parts
 }
 
 // name reads any name.
@@ -61,20 +63,17 @@ func (c *cxx) rememberName(start, deps int, last span) {
 	}
 }
 
-// nestedName reads N qualifiers, the parts of a name, E.
+// nestedName reads N, qualifiers, the parts of a name, E.
 func (c *cxx) nestedName(n *nameInfo) {
-	c.pos++
-	switch c.peek() {
-	case 'K', 'V', 'r', 'R', 'O':
-		n.quals = c.qualifiers()
-		if c.accept('R') {
-			n.ref = '&'
-		} else if c.accept('O') {
-			n.ref = 'A'
-		}
-	}
+	outermost, parts := c.pos == 0, 0
 	start, deps := len(c.out), c.deps
-	for parts := 0; ; {
+	if outermost && c.resume {
+		start, parts = 0, c.resumeAt(n)
+	} else {
+		c.pos++
+		c.methodQualifiers(n)
+	}
+	for {
 		b := c.peek()
 		switch {
 		case b == 'E':
@@ -108,6 +107,21 @@ func (c *cxx) nestedName(n *nameInfo) {
 		}
 		if c.peek() != 'E' {
 			c.rememberName(start, deps, n.last)
+			if outermost && c.pos < len(c.in) {
+				c.mark(n, parts)
+			}
+		}
+	}
+}
+
+func (c *cxx) methodQualifiers(n *nameInfo) {
+	switch c.peek() {
+	case 'K', 'V', 'r', 'R', 'O':
+		n.quals = c.qualifiers()
+		if c.accept('R') {
+			n.ref = '&'
+		} else if c.accept('O') {
+			n.ref = 'A'
 		}
 	}
 }
@@ -117,6 +131,9 @@ func (c *cxx) part(n *nameInfo, parts int) {
 	if parts > 0 {
 		c.write("::")
 		n.compound = true
+	}
+	if n.conversion { // nothing is within one
+		giveUp()
 	}
 	n.template, n.special = false, false
 	switch b := c.peek(); {
@@ -165,7 +182,8 @@ func (c *cxx) unqualified(n *nameInfo) {
 		c.source()
 		n.simple = true
 	case isLower(b):
-		n.special = c.operator()
+		n.conversion = c.operator()
+		n.special = n.conversion
 	case b == 'L':
 		c.pos++
 		c.source()

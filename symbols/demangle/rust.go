@@ -21,6 +21,9 @@ func appendRust(dst []byte, name string) (out []byte, ok bool) {
 	if i := strings.IndexByte(name, '.'); i >= 0 {
 		name = name[:i]
 	}
+	if !isWord(name) {
+		return dst, false
+	}
 	ok = true
 	defer recovered(&ok)
 	r := rust{in: name[2:], end: len(name) - 2, out: dst, limit: len(dst) + maxOutput}
@@ -203,23 +206,18 @@ func (r *rust) plainIdentifier() string {
 	if n > len(rest)-i {
 		giveUp()
 	}
-	id := rest[i : i+n]
 	r.pos += i + n
-	for i := range len(id) {
-		if !wordByte[id[i]] {
-			giveUp()
-		}
-	}
-	return id
+	return rest[i : i+n]
 }
 
-var wordByte = func() (t [256]bool) {
-	for c := range t {
-		b := byte(c)
-		t[c] = isDigit(b) || isUpper(b) || isLower(b) || b == '_'
+// isWord asks for ASCII letters, digits and underscores: all that a v0 name has.
+func isWord(s string) bool {
+	other := uint8(0)
+	for i := range len(s) {
+		other |= base62Digit[s[i]]
 	}
-	return t
-}()
+	return other < 128
+}
 
 func (r *rust) genericArgs() {
 	for first := true; !r.accept('E'); first = false {
@@ -281,6 +279,7 @@ var base62Digit = func() (t [256]uint8) {
 			t[c] = 255
 		}
 	}
+	t['_'] = 64
 	return t
 }()
 
