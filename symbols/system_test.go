@@ -9,7 +9,7 @@ import (
 )
 
 // systemFiles are the ELF files of this machine, each once, whatever links to it.
-// Without UPROBETOP_LONG it is one of every 50.
+// Without UPROBETOP_LONG it is one of every 300.
 func systemFiles(t testing.TB) (paths []string) {
 	t.Helper()
 	n := 0
@@ -30,7 +30,7 @@ func systemFiles(t testing.TB) (paths []string) {
 			if _, err := f.Read(magic); err != nil || string(magic) != "\x7fELF" {
 				return nil
 			}
-			if n++; n%50 == 0 || os.Getenv("UPROBETOP_LONG") != "" {
+			if n++; n%300 == 0 || os.Getenv("UPROBETOP_LONG") != "" {
 				paths = append(paths, path)
 			}
 			return nil
