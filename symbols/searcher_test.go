@@ -35,10 +35,9 @@ func synthetic(n int) *File {
 // simpleSearch is Search in the simplest way, one name after the other.
 func simpleSearch(files []*File, text string, limit int) (names []string, total int) {
 	type match struct {
-		name        string
-		quality     int
-		order       int
-		begin, file int
+		name    string
+		quality int
+		order   int
 	}
 	words := strings.Fields(text)
 	whole := strings.Join(words, " ")
