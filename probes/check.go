@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"uprobetop/symbols"
@@ -114,11 +115,14 @@ type Hazards struct {
 	Shared   string // a library, without a process alone: who maps it may do either
 }
 
-// twice are functions that return more than once for one call: the kernel knows
-// of the first return, and the next ends the process.
-var twice = map[string]bool{
-	"setjmp": true, "_setjmp": true, "sigsetjmp": true, "__sigsetjmp": true,
-	"getcontext": true, "swapcontext": true, "vfork": true, "__vfork": true,
+// twice says whether a function returns more than once for one call: the kernel
+// knows of the first return, and the next ends the process.
+func twice(name string) bool {
+	switch name {
+	case "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "swapcontext", "vfork", "__vfork":
+		return true
+	}
+	return false
 }
 
 // Check finds what speaks against a request. It reads a few bytes of the file
@@ -149,7 +153,7 @@ func Check(r Request, h Hazards) Finding {
 
 // checkPoint looks at the instruction that gets the breakpoint.
 func checkPoint(r Request, at symbols.Point) Finding {
-	code, err := r.File.CodeAt(at.Offset, maxInstruction)
+	code, err := r.File.CodeAt(r.Function, at.Offset, maxInstruction)
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
@@ -223,13 +227,11 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}
-	for _, s := range append([]symbols.Symbol{r.Function.Symbol}, r.Function.Aliases...) {
-		if twice[s.Name] {
-			return Finding{
-				Verdict: Refuses,
-				Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
-				Way:     count,
-			}
+	if twice(r.Function.Name) || slices.ContainsFunc(r.Function.Aliases, func(s symbols.Symbol) bool { return twice(s.Name) }) {
+		return Finding{
+			Verdict: Refuses,
+			Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
+			Way:     count,
 		}
 	}
 	const way = "say yes to place it, or count its entries alone"

@@ -2,8 +2,11 @@ package probes
 
 import (
 	"cmp"
+	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"uprobetop/symbols"
 )
@@ -116,13 +119,14 @@ func (t *Target) list(files []*symbols.File, s Spec) (all []Listing) {
 // listing adds to the functions of a file what can be measured of it.
 func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 	l := Listing{File: f, Functions: found, Limits: map[*symbols.Function]Limit{}, Runtime: Runtime([]*symbols.File{f})}
+	for _, limited := range limits(f) {
+		maps.Copy(l.Limits, limited)
+	}
 	var any *symbols.Function // that can be timed: what asks is of the whole file
 	for i := range f.Functions {
-		fn := &f.Functions[i]
-		if able, why := Able(f, fn); able != Times {
-			l.Limits[fn] = Limit{able, why}
-		} else if any == nil {
-			any = fn
+		if _, limited := l.Limits[&f.Functions[i]]; !limited {
+			any = &f.Functions[i]
+			break
 		}
 	}
 	timed := slices.ContainsFunc(found, func(l symbols.Listed) bool { return l.Place != symbols.Marker })
@@ -132,6 +136,28 @@ func (t *Target) listing(f *symbols.File, found []symbols.Listed) Listing {
 		}
 	}
 	return l
+}
+
+// limits is what can be measured of those functions of a file that cannot be timed.
+func limits(f *symbols.File) []map[*symbols.Function]Limit {
+	f.ReadBeginnings()
+	parts := make([]map[*symbols.Function]Limit, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
+	for part := range parts {
+		wg.Go(func() {
+			limited := map[*symbols.Function]Limit{}
+			n := len(f.Functions)
+			for i := n * part / len(parts); i < n*(part+1)/len(parts); i++ {
+				fn := &f.Functions[i]
+				if able, why := Able(f, fn); able != Times {
+					limited[fn] = Limit{able, why}
+				}
+			}
+			parts[part] = limited
+		})
+	}
+	wg.Wait()
+	return parts
 }
 
 // Complete is what the text of a spec can become: names of functions, each with

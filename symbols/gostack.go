@@ -41,7 +41,7 @@ type body struct {
 
 // at is n bytes of the function from a place in it.
 func (b *body) at(from uint64, n int) []byte {
-	code, _ := b.f.CodeAt(b.fn.Offset+Offset(from), n) // what cannot be read is not understood
+	code, _ := b.f.CodeAt(b.fn, b.fn.Offset+Offset(from), n) // what cannot be read is not understood
 	return code
 }
 

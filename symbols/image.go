@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strings"
+	"slices"
+	"unsafe"
 )
 
 // Bounds on what one file may make us hold, whatever its size says: a sparse
@@ -21,7 +22,7 @@ const (
 	maxSections = 1 << 16   // section headers of a linked file
 	maxNotes    = 1 << 20   // bytes of one note segment or section
 	maxDynamic  = 1 << 20   // bytes of the dynamic section
-	chunk       = 256 << 10 // bytes read at a time from a table
+	chunk       = 256 << 10 // bytes read at a time from a hash table
 )
 
 // image is the skeleton of an ELF file: its headers, checked against its size.
@@ -63,13 +64,23 @@ func (im *image) bytes(off, n uint64, what string) ([]byte, error) {
 		return nil, behindEnd(what)
 	}
 	b := make([]byte, n)
-	if _, err := im.r.ReadAt(b, int64(off)); err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", cause(err))
-	}
-	return b, nil
+	return b, im.fill(b, off, what)
 }
 
-// text reads a string table into one string, of which all names are parts.
+// fill reads as many bytes at off as b has.
+func (im *image) fill(b []byte, off uint64, what string) error {
+	if !within(off, uint64(len(b)), im.size) {
+		return behindEnd(what)
+	}
+	if _, err := im.r.ReadAt(b, int64(off)); err != nil {
+		return fmt.Errorf("cannot be read: %w", cause(err))
+	}
+	return nil
+}
+
+// text reads a string table into one string, of which all names are parts. It is a
+// copy: a file that is mapped instead and becomes shorter ends the process that
+// looks at it.
 func (im *image) text(off, n uint64, what string) (string, error) {
 	if !within(off, n, im.size) {
 		return "", behindEnd(what)
@@ -77,12 +88,19 @@ func (im *image) text(off, n uint64, what string) (string, error) {
 	if n > maxStrings {
 		return "", fmt.Errorf("has %s of %d MB, more than is read", what, n>>20)
 	}
-	var b strings.Builder
-	b.Grow(int(n))
-	if _, err := io.CopyN(&b, io.NewSectionReader(im.r, int64(off), int64(n)), int64(n)); err != nil {
-		return "", fmt.Errorf("cannot be read: %w", cause(err))
+	const each = 1 << 20 // bytes
+	b := make([]byte, n)
+	errs := make([]error, (n+each-1)/each)
+	inParallel(len(errs), func() func(i int) {
+		return func(i int) {
+			from := uint64(i) * each
+			errs[i] = im.fill(b[from:min(from+each, n)], off+from, what)
+		}
+	})
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return "", errs[i]
 	}
-	return b.String(), nil
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil
 }
 
 func behindEnd(what string) error {

@@ -37,35 +37,29 @@ func (l *Listed) Old() bool { return l.old() }
 // versions of one the default first.
 func (f *File) List(pattern string) []Listed {
 	var found []ranked
-	add := func(b *block, es []entry, exact bool) {
-		fn := &f.Functions[es[0].fn]
-		r := ranked{Listed: Listed{Function: fn, Shown: b.name(es[0])}, exact: exact}
-		for _, e := range es[1:] {
-			r.Other = append(r.Other, b.name(e))
-		}
-		if r.family = r.Shown; r.Old() {
-			r.family = strings.TrimSuffix(r.Shown, "@"+Printable(r.Version))
-		}
-		found = append(found, r)
-	}
 	if IsGlob(pattern) {
 		d := demangling{f: f, spent: new(atomic.Int64)}
 		for _, i := range f.chosen(pattern) {
 			b := d.block(i, i+1)
-			add(&b, b.entries, false)
+			found = append(found, f.rank(&b, b.entries, false))
 		}
 	} else {
-		p := newPart(pattern)
-		for b, es := range f.byFunction() {
-			if fits, exact := p.match(&f.Functions[es[0].fn], b, es); fits {
-				add(b, es, exact)
+		p, bs := newPart(pattern), f.blocks()
+		parts := make([][]ranked, len(bs))
+		inParallel(len(bs), func() func(i int) {
+			return func(i int) {
+				for es := range bs[i].byFunction() {
+					if fits, exact := p.match(&f.Functions[es[0].fn], &bs[i], es); fits {
+						parts[i] = append(parts[i], f.rank(&bs[i], es, exact))
+					}
+				}
 			}
-		}
+		})
+		found = slices.Concat(parts...)
 	}
-	slices.SortFunc(found, ranked.compare)
 	list := make([]Listed, len(found))
-	for i := range found {
-		list[i] = found[i].Listed
+	for i, k := range sorted(found) {
+		list[i] = found[k.i].Listed
 	}
 	return list
 }
@@ -104,10 +98,21 @@ type ranked struct {
 	exact  bool   // the pattern is one of its names
 }
 
-func (a ranked) compare(b ranked) int {
-	if a.exact != b.exact {
-		return map[bool]int{true: -1, false: 1}[a.exact]
+// rank makes a function ready to be sorted; es are those of its names that read
+// differently.
+func (f *File) rank(b *block, es []entry, exact bool) ranked {
+	r := ranked{Listed: Listed{Function: &f.Functions[es[0].fn], Shown: b.name(es[0])}, exact: exact}
+	for _, e := range es[1:] {
+		r.Other = append(r.Other, b.name(e))
 	}
+	if r.family = r.Shown; r.Old() {
+		r.family = strings.TrimSuffix(r.Shown, "@"+Printable(r.Version))
+	}
+	return r
+}
+
+// compare puts the versions of one name in order, and those that read alike.
+func (a *ranked) compare(b *ranked) int {
 	return cmp.Or(
 		strings.Compare(a.family, b.family),
 		cmp.Compare(a.age(a.Name), b.age(b.Name)),
@@ -149,22 +154,18 @@ func (p *part) match(fn *Function, b *block, es []entry) (fits, exact bool) {
 	return fits, exact
 }
 
-// byFunction is the names of each function that read differently, the best first,
-// with their block.
-func (f *File) byFunction() iter.Seq2[*block, []entry] {
-	return func(yield func(*block, []entry) bool) {
-		bs := f.blocks()
-		for i := range bs {
-			for es := bs[i].entries; len(es) > 0; {
-				n := 1
-				for n < len(es) && es[n].fn == es[0].fn {
-					n++
-				}
-				if !yield(&bs[i], es[:n]) {
-					return
-				}
-				es = es[n:]
+// byFunction is the names of each function that read differently, the best first.
+func (b *block) byFunction() iter.Seq[[]entry] {
+	return func(yield func([]entry) bool) {
+		for es := b.entries; len(es) > 0; {
+			n := 1
+			for n < len(es) && es[n].fn == es[0].fn {
+				n++
 			}
+			if !yield(es[:n]) {
+				return
+			}
+			es = es[n:]
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (s Symbol) demangled() string {
 // appendDemangled appends what demangled returns.
 func (s Symbol) appendDemangled(to []byte) []byte {
 	from := len(to)
-	to = append(to, demangled(s.Name)...)
+	to = appendDemangled(to, s.Name)
 	if !clean(to[from:]) {
 		to = append(to[:from], Printable(string(to[from:]))...)
 	}
@@ -90,26 +90,32 @@ func mangled(name string) bool {
 		strings.HasPrefix(name, "___Z") || strings.HasPrefix(name, "_GLOBAL_")
 }
 
-// demangled is the name demangled, or the name; the only option is NoParams. What
-// is rare the fast demangler leaves to the library. The demangler reads what a file
-// says: should it ever trip over it, the name is shown as it stands.
-func demangled(name string, options ...demangle.Option) (s string) {
-	if !mangled(name) || len(name) > maxName {
-		return name
-	}
+// demangled is the name demangled, or the name; the only option is NoParams.
+func demangled(name string, options ...demangle.Option) string {
+	var buf [512]byte
+	return string(appendDemangled(buf[:0], name, options...))
+}
+
+// appendDemangled appends what demangled returns. What is rare the fast demangler
+// leaves to the library. The demangler reads what a file says: should it ever trip
+// over it, the name is shown as it stands.
+func appendDemangled(to []byte, name string, options ...demangle.Option) (out []byte) {
 	defer func() {
 		if recover() != nil {
-			s = name
+			out = append(to, name...)
 		}
 	}()
+	if !mangled(name) || len(name) > maxName {
+		return append(to, name...)
+	}
 	quick := fast.Append
 	if len(options) > 0 { // it is NoParams
 		quick = fast.AppendName
 	}
-	if out, ok := quick(make([]byte, 0, 256), name); ok {
-		return string(out)
+	if out, ok := quick(to, name); ok {
+		return out
 	}
-	return demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)
+	return append(to, demangle.Filter(name, append(options, demangle.MaxLength(maxDemangled))...)...)
 }
 
 // entry is one name of one function, as people read it: a part of its block's text.

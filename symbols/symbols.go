@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"sort"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -118,6 +119,8 @@ type File struct {
 	more     map[Addr][]Point // what further processes chose; see Also
 
 	markers map[string]*marker // by name
+
+	beginnings atomic.Pointer[[]byte] // of all functions; see ReadBeginnings
 }
 
 // What can become of the path of a file that a process has mapped. The process goes on

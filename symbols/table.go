@@ -68,25 +68,53 @@ type scan struct {
 	switches bool
 }
 
-// read goes once through a table. Names are parts of its one string.
+// read goes once through a table, in pieces on all CPUs. Names are parts of its one
+// string.
 func (sc *scan) read(t *table) error {
-	size := uint64(16)
-	if sc.im.is64 {
-		size = 24
-	}
+	const each = 8192 // symbols
+	n := int((t.n + each - 1) / each)
+	parts, errs := make([]scan, n), make([]error, n)
 	sc.symbols = slices.Grow(sc.symbols, int(t.n))
-	per := chunk / size
-	for first := uint64(0); first < t.n; first += per {
-		n := min(per, t.n-first)
-		b, err := sc.im.bytes(t.off+first*size, n*size, "symbol table")
-		if err != nil {
-			return err
+	room := sc.symbols[len(sc.symbols):cap(sc.symbols)]
+	inParallel(n, func() func(i int) {
+		buf := make([]byte, min(each, t.n)*sc.im.symbolSize())
+		return func(i int) {
+			from := i * each
+			to := min(from+each, int(t.n))
+			parts[i] = scan{im: sc.im, symbols: room[from:from:to]}
+			errs[i] = parts[i].readPart(t, uint64(from), uint64(to-from), buf)
 		}
-		for i := range n {
-			sc.add(t, first+i, b[i*size:(i+1)*size])
+	})
+	for i := range parts {
+		if errs[i] != nil {
+			return errs[i]
 		}
+		p := &parts[i]
+		sc.symbols, sc.others = append(sc.symbols, p.symbols...), append(sc.others, p.others...)
+		sc.unwinds, sc.switches = sc.unwinds || p.unwinds, sc.switches || p.switches
 	}
 	return nil
+}
+
+// readPart reads n symbols from the first on, by way of buf.
+func (sc *scan) readPart(t *table, first, n uint64, buf []byte) error {
+	size := sc.im.symbolSize()
+	buf = buf[:n*size]
+	if err := sc.im.fill(buf, t.off+first*size, "symbol table"); err != nil {
+		return err
+	}
+	for i := range n {
+		sc.add(t, first+i, buf[i*size:(i+1)*size])
+	}
+	return nil
+}
+
+// symbolSize is the bytes of a symbol in a table.
+func (im *image) symbolSize() uint64 {
+	if im.is64 {
+		return 24
+	}
+	return 16
 }
 
 // add keeps the i-th symbol of t if it is a function.
@@ -179,6 +207,9 @@ func (t *table) name(off uint32) string {
 // names of .symtab, and into a table beside .dynsym.
 func (t *table) versioned(name string, i uint64) Symbol {
 	if !t.dynamic {
+		if len(t.defined) == 0 {
+			return Symbol{Name: name}
+		}
 		at := strings.IndexByte(name, '@')
 		if at <= 0 {
 			return Symbol{Name: name}
@@ -264,10 +295,7 @@ func (im *image) sectionTable(typ elf.SectionType) (*table, error) {
 }
 
 func (im *image) newTable(off, size uint64, text string) (*table, error) {
-	t := &table{off: off, n: size / 16, strings: text}
-	if im.is64 {
-		t.n = size / 24
-	}
+	t := &table{off: off, n: size / im.symbolSize(), strings: text}
 	if t.n > maxSymbols {
 		return nil, fmt.Errorf("has a table of %d million symbols, more than is read", t.n/1e6)
 	}

@@ -5,14 +5,19 @@ import "sync"
 // A cxx reads one C++ name. It writes as it reads; what it wrote is referred to
 // by where it is, in out or, what must not show or shows elsewhere, in side.
 type cxx struct {
-	in   string
-	pos  int
-	out  []byte
-	side []byte
+	in      string
+	pos     int
+	out     []byte
+	side    []byte
+	returns span // in side; goes before out
 
 	subs  []text // what S_ and so on stand for
 	args  []text // arguments of the templates that are being read
 	elems []text // elements of the packs among them
+
+	marks  []mark // between the parts of the outermost name
+	marked []byte // in up to the last of them, and the byte after it
+	resume bool   // the last mark holds for this name too
 
 	scope
 	lastCtx int32
@@ -71,23 +76,27 @@ type desc struct {
 
 var pool = sync.Pool{New: func() any { return new(cxx) }}
 
-func appendCXX(dst []byte, name string, params bool) (out []byte, ok bool) {
+func appendCXX(dst []byte, name string, params bool) ([]byte, bool) {
 	c := pool.Get().(*cxx)
-	c.reset(name[len("_Z"):], dst[len(dst):])
-	ok = c.read(params)
+	c.reset(name[len("_Z"):])
+	ok := c.read(params)
 	if ok {
+		if c.returns.end > c.returns.start {
+			dst = append(append(dst, c.bytes(c.returns)...), ' ')
+		}
 		dst = append(dst, c.out...)
 	}
-	c.in, c.out, c.tmpl = "", nil, nil
+	c.in, c.tmpl = "", nil // name may be of a file that is unmapped soon
 	pool.Put(c)
 	return dst, ok
 }
 
-func (c *cxx) reset(name string, out []byte) {
-	c.in, c.pos, c.out = name, 0, out
-	c.side, c.subs, c.args, c.elems = c.side[:0], c.subs[:0], c.args[:0], c.elems[:0]
+func (c *cxx) reset(name string) {
+	c.in, c.pos, c.returns = name, 0, span{}
+	c.args, c.elems = c.args[:0], c.elems[:0]
 	c.scope = scope{ctx: 1}
 	c.lastCtx, c.autos, c.depth, c.steps = 1, 0, 0, 0
+	c.goBack()
 }
 
 func (c *cxx) read(params bool) (ok bool) {

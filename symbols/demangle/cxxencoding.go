@@ -15,6 +15,9 @@ func (c *cxx) encoding(u use) {
 	hold := c.scope
 	args, elems := len(c.args), len(c.elems)
 	start := len(c.out)
+	if c.pos == 0 {
+		start = 0 // what is in out may be kept from the last name
+	}
 	c.packed = false
 	if b := c.peek(); b == 'G' || b == 'T' {
 		if u == address {
@@ -73,6 +76,8 @@ func (c *cxx) functionTypes(n *nameInfo, start int, u use) {
 			giveUp()
 		}
 		c.hide(from, subs)
+	case u == whole && start == 0:
+		c.returns = returns
 	case u == whole && returns.end > returns.start:
 		c.open(start, int(returns.end-returns.start)+1)
 		i := start + copy(c.out[start:], c.bytes(returns))

@@ -63,20 +63,17 @@ func (c *cxx) rememberName(start, deps int, last span) {
 	}
 }
 
-// nestedName reads N qualifiers, the parts of a name, E.
+// nestedName reads N, qualifiers, the parts of a name, E.
 func (c *cxx) nestedName(n *nameInfo) {
-	c.pos++
-	switch c.peek() {
-	case 'K', 'V', 'r', 'R', 'O':
-		n.quals = c.qualifiers()
-		if c.accept('R') {
-			n.ref = '&'
-		} else if c.accept('O') {
-			n.ref = 'A'
-		}
-	}
+	outermost, parts := c.pos == 0, 0
 	start, deps := len(c.out), c.deps
-	for parts := 0; ; {
+	if outermost && c.resume {
+		start, parts = 0, c.resumeAt(n)
+	} else {
+		c.pos++
+		c.methodQualifiers(n)
+	}
+	for {
 		b := c.peek()
 		switch {
 		case b == 'E':
@@ -110,6 +107,21 @@ func (c *cxx) nestedName(n *nameInfo) {
 		}
 		if c.peek() != 'E' {
 			c.rememberName(start, deps, n.last)
+			if outermost && c.pos < len(c.in) {
+				c.mark(n, parts)
+			}
+		}
+	}
+}
+
+func (c *cxx) methodQualifiers(n *nameInfo) {
+	switch c.peek() {
+	case 'K', 'V', 'r', 'R', 'O':
+		n.quals = c.qualifiers()
+		if c.accept('R') {
+			n.ref = '&'
+		} else if c.accept('O') {
+			n.ref = 'A'
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package demangle
 
 import (
+	"cmp"
 	"debug/elf"
 	"math"
 	"os"
@@ -24,8 +25,8 @@ var files = map[string][]string{
 	"libclang":  {"/usr/lib/*/libclang-cpp.so*"},
 }
 
-// fileNames are the mangled names of a kind of file, without versions, in the
-// order of its tables: those of the first file that is there.
+// fileNames are the mangled names of a kind of file, without versions, in order of
+// address: those of the first file that is there.
 func fileNames(t testing.TB, kind string) []string {
 	home, _ := os.UserHomeDir()
 	for _, pattern := range files[kind] {
@@ -39,7 +40,9 @@ func fileNames(t testing.TB, kind string) []string {
 			symbols, _ := f.Symbols()
 			dynamic, _ := f.DynamicSymbols()
 			var names []string
-			for _, s := range append(symbols, dynamic...) {
+			symbols = append(symbols, dynamic...)
+			slices.SortStableFunc(symbols, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
+			for _, s := range symbols {
 				name, _, _ := strings.Cut(s.Name, "@")
 				if strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") {
 					names = append(names, name)
