@@ -39,12 +39,10 @@ func (c *cxx) typ() desc {
 		d = c.array()
 	case 'M':
 		d = c.memberPointer()
-	case 'C', 'G':
+	case 'C':
 		c.pos++
 		d = c.typ()
-		if c.around(&d, " _Complex"); b == 'G' {
-			giveUp()
-		}
+		c.around(&d, " _Complex")
 		d.top = b
 	case 'D':
 		var known bool
