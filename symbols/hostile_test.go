@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -263,5 +264,16 @@ func FuzzOpen(f *testing.F) {
 		f.Add(readFile(f, path))
 	}
 	f.Add([]byte(elf.ELFMAG))
+	for _, magic := range []uint32{go12, go116, go118, go120} {
+		im, _ := forged(magic, 0x1000)
+		f.Add(im.asFile())
+	}
+	if _, err := exec.LookPath("objcopy"); err == nil {
+		p := parts{stripped: prebuilt(f), debug: prebuilt(f)}
+		p.stripped = p.addMini(f, packed(f, readFile(f, p.debug), 1<<16))
+		p.link(f)
+		run(f, "strip", p.stripped)
+		f.Add(readFile(f, p.stripped))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) { survive(t, b) })
 }

@@ -157,6 +157,9 @@ func (s *search) file(path string, check func(*Twin) error) bool {
 
 // fromGo reads the table that the runtime of Go has of its functions.
 func (s *search) fromGo() bool {
+	if !s.f.Go {
+		return false
+	}
 	functions, err := s.im.goFunctions()
 	if err != nil {
 		return s.note("the function table of Go", err)
