@@ -130,6 +130,9 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.Function.Into > 0 {
 		return Finding{Verdict: Refuses, Reason: "a return probe inside a function would overwrite what stands where the return address is at its beginning", Way: count}
 	}
+	if r.Function.Unnamed {
+		return Finding{Verdict: Refuses, Reason: "no symbol tells that a function begins there, and a return probe inside one would overwrite what stands where the return address is at its beginning", Way: count}
+	}
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}

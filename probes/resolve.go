@@ -2,7 +2,6 @@ package probes
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -220,7 +219,7 @@ func notFound(t *Target, files []*symbols.File, text string) error {
 		near = append(near, f.Nearest(text, 3)...)
 	}
 	if functions == 0 {
-		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
+		return &NotFound{fmt.Sprintf("%s has no function symbols: it is stripped; %s", t.Label, whatHelps), files}
 	}
 	var notes []string
 	switch near = near[:min(3, len(near))]; len(near) {
@@ -231,14 +230,17 @@ func notFound(t *Target, files []*symbols.File, text string) error {
 		notes = append(notes, "the nearest names are "+strings.Join(near, ", "))
 	}
 	if who := stripped(files); who != "" {
-		notes = append(notes, who+" is stripped to the functions it exports, others need a build with symbols")
+		notes = append(notes, who+" is stripped to the functions it exports, for others "+whatHelps)
 	}
 	what += " in " + t.Label
 	if len(notes) > 0 {
 		what += ": " + strings.Join(notes, "; ")
 	}
-	return errors.New(what)
+	return &NotFound{what, files}
 }
+
+// whatHelps is what gives a stripped file its names.
+const whatHelps = "install its debug symbols, or name a build that has them with --symbols"
 
 // stripped is the first of the files that has lost functions: of several, libraries
 // do not count, which nearly all have.

@@ -17,6 +17,7 @@ type function struct {
 	Aliases []string `json:"aliases"`
 	Path    string   `json:"path"`
 	BuildID string   `json:"build_id"`
+	From    string   `json:"names_from"`
 	Address string   `json:"address"`
 	Size    *uint64  `json:"size"`
 	Points  []pt     `json:"points"`
@@ -36,7 +37,7 @@ func List(w io.Writer, all []probes.Listing) error {
 			limit := all[i].Limits[fn.Function]
 			o := function{
 				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.String(), Aliases: aliases(fn.Function),
-				Path: file.Path, BuildID: file.BuildID, Address: hex(fn.Addr), Points: points(file.Points(fn.Function)),
+				Path: file.Path, BuildID: file.BuildID, From: file.Source, Address: hex(fn.Addr), Points: points(file.Points(fn.Function)),
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
 			}
 			if limit.Ability == probes.Times {

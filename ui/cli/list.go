@@ -46,6 +46,7 @@ that is the one which a name means.`,
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(s, args) },
 	}
 	f.registerNames(cmd)
+	f.sources.register(cmd)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a function, one a line")
 	f.given = cmd.Flags().Changed
 	return cmd
@@ -70,6 +71,7 @@ func (f *listFlags) run(s Streams, args []string) error {
 	}
 	all, err := target.List(pattern)
 	if err != nil {
+		passedOver(s, err)
 		return &exit{exitNothing, err}
 	}
 	w := bufio.NewWriterSize(s.Out, 64<<10)
@@ -103,6 +105,9 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintln(w, headline(l))
+		for _, note := range l.File.Notes {
+			fmt.Fprintln(w, note)
+		}
 		if l.Asks != "" {
 			fmt.Fprintln(w, "-r asks first: "+l.Asks)
 		}
@@ -144,6 +149,12 @@ func headline(l *probes.Listing) string {
 	parts := []string{symbols.Printable(l.File.Path)}
 	if l.File.BuildID != "" {
 		parts = append(parts, "build id "+l.File.BuildID)
+	}
+	switch {
+	case l.File.Stripped:
+		parts = append(parts, "stripped to its exports")
+	case l.File.Source != "":
+		parts = append(parts, "names from "+l.File.Source)
 	}
 	parts = append(parts, format.Things(len(l.File.Functions), "function"))
 	parts = append(parts, format.Count(uint64(l.Limited(probes.Cannot)))+" cannot be probed")
