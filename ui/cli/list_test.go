@@ -87,7 +87,7 @@ func TestListLimits(t *testing.T) {
 	}
 	_, libc := privateLibc(t, first)
 	r := run(t, "list", libc, "_setjmp")
-	if !strings.Contains(r.out, "  count  _setjmp@@") || !strings.Contains(r.out, "(counts only: the function returns more than once") {
+	if !strings.Contains(r.out, "  count  _setjmp@@") || !strings.Contains(r.out, "counts only: the function returns more than once") {
 		t.Errorf("%+v", r)
 	}
 }
