@@ -43,8 +43,6 @@ func TestGoTable(t *testing.T) {
 		args []string
 	}{
 		{false, nil},
-		{true, nil},
-		{false, []string{"-buildmode=pie"}},
 		{true, []string{"-buildmode=pie"}},
 		{true, []string{"-buildmode=c-shared"}},
 	} {
