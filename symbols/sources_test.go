@@ -121,6 +121,30 @@ func TestLinkOfTheSameName(t *testing.T) {
 	p.asWhole(t, openWith(t, &Sources{Root: t.TempDir()}, p.stripped), "debug file "+debug)
 }
 
+// Of a process in a container the container's own files come first, then those of
+// the host that have the same build id.
+func TestDebugFilesInContainer(t *testing.T) {
+	p := split(t)
+	p.link(t)
+	inside, host := t.TempDir(), t.TempDir()
+	s := (&Sources{Root: host}).in(inside)
+	app := filepath.Join(inside, "opt", "plain")
+	copyTo(t, app, p.stripped)
+	open := func() *File {
+		f, err := s.OpenAs("/opt/plain", app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	linked := filepath.Join(inside, debugDir, "opt", "plain.debug")
+	for _, path := range []string{linked, p.byID(host), p.byID(inside)} { // each comes before those so far
+		copyTo(t, path, p.debug)
+		p.asWhole(t, open(), "debug file "+path)
+	}
+}
+
 // The code of a twin may be elsewhere as a whole, and not in any other way.
 func TestShift(t *testing.T) {
 	at := func(addrs ...uint64) *image {
