@@ -125,7 +125,11 @@ func (im *image) sectionNames() (string, error) {
 	if s.typ != elf.SHT_STRTAB {
 		return "", nil
 	}
-	return im.text(s.off, s.size, "table of section names")
+	var err error
+	if im.nameText == "" {
+		im.nameText, err = im.text(s.off, s.size, "table of section names")
+	}
+	return im.nameText, err
 }
 
 // note reads one segment or section of notes.
