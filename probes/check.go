@@ -224,6 +224,9 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.File.Fragment(r.Function) {
 		return Finding{Verdict: Refuses, Reason: "it is a piece of a function that is jumped to, so that a return probe would overwrite what is on the stack", Way: count}
 	}
+	if r.Function.Unnamed {
+		return Finding{Verdict: Refuses, Reason: "no symbol tells that a function begins there, and a return probe inside one would overwrite what stands where the return address is at its beginning", Way: count}
+	}
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}

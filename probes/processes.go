@@ -15,8 +15,11 @@ import (
 // once, however many processes share it. One that cannot be read is left out. A
 // process or thread that is not there is an error; a cgroup may have no process,
 // and the target then no file.
-func Processes(f Filter) (*Target, error) {
-	o := opener{t: &Target{filter: f}, seen: map[[2]uint64]*symbols.File{}}
+func Processes(f Filter) (*Target, error) { return ProcessesWith(f, nil) }
+
+// ProcessesWith is Processes with these sources for the names of files that have none.
+func ProcessesWith(f Filter, names *symbols.Sources) (*Target, error) {
+	o := opener{t: &Target{filter: f, Names: names}, seen: map[[2]uint64]*symbols.File{}}
 	err := o.open(f)
 	if err == nil && len(o.t.all) == 0 && o.denied != nil {
 		err = o.denied
@@ -81,6 +84,7 @@ func (o *opener) open(f Filter) error {
 
 // files opens what a process has mapped, each file once.
 func (o *opener) files(p *symbols.Process) {
+	p.Names = o.t.Names
 	for _, m := range p.Mappings {
 		id := [2]uint64{m.Dev, m.Ino}
 		if f := o.seen[id]; f != nil {

@@ -2,7 +2,6 @@ package probes
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -271,14 +270,14 @@ func notFound(t *Target, files []*symbols.File, s Spec) error {
 		near = append(near, functionsNear(f, text)...)
 	}
 	if functions == 0 {
-		return fmt.Errorf("%s has no function symbols: it is stripped, and only a build with symbols can be probed by name", t.Label)
+		return &NotFound{fmt.Sprintf("%s has no function symbols: it is stripped; %s", t.Label, whatHelps), files}
 	}
 	var notes []string
 	if near := nearestNames(near); near != "" {
 		notes = append(notes, near)
 	}
 	if who := stripped(files); who != "" {
-		notes = append(notes, who+" is stripped to the functions it exports, others need a build with symbols")
+		notes = append(notes, who+" is stripped to the functions it exports, for others "+whatHelps)
 	}
 	if note := Runtime(files); note != "" {
 		notes = append(notes, note)
@@ -287,8 +286,11 @@ func notFound(t *Target, files []*symbols.File, s Spec) error {
 	if len(notes) > 0 {
 		what += ": " + strings.Join(notes, "; ")
 	}
-	return errors.New(what)
+	return &NotFound{what, files}
 }
+
+// whatHelps is what gives a stripped file its names.
+const whatHelps = "install its debug symbols, or name a build that has them with --symbols"
 
 // stripped is the first of the files that has lost functions: of several, libraries
 // do not count, which nearly all have.

@@ -15,8 +15,9 @@ import (
 // Target is where functions are looked for, and whose hits count: files, of
 // everybody who maps them, or the files that processes have mapped.
 type Target struct {
-	Label string          // "mysqld 2841", "perl", "nginx.service, 24 processes"
-	Files []*symbols.File // where names are looked for, each inode once
+	Label string           // "mysqld 2841", "perl", "nginx.service, 24 processes"
+	Files []*symbols.File  // where names are looked for, each inode once
+	Names *symbols.Sources // of files that have none; nil: what every host has
 
 	filter  Filter
 	alive   []func() bool    // of the processes and threads that were named
@@ -79,7 +80,7 @@ func (t *Target) open(paths []string) (files []*symbols.File, err error) {
 		if abs, err := filepath.Abs(path); err == nil {
 			path = abs // what is printed of it can be read again anywhere
 		}
-		f, err := symbols.Open(path)
+		f, err := t.Names.Open(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue

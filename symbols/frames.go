@@ -91,7 +91,7 @@ func (im *image) frameInList(addr uint64) (start, size uint64, ok bool) {
 	list, ok := im.sectionNamed(".eh_frame")
 	for at := uint64(0); ok && within(at, 8, min(list.size, maxWalk)); {
 		b := im.upTo(list.addr+at, 4)
-		if len(b) < 4 {
+		if len(b) < 4 || order.Uint32(b) < 8 { // its end; every entry has more
 			break
 		}
 		if start, size, ok := im.fde(list.addr + at); ok && addr >= start && addr-start < size {

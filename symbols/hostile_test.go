@@ -136,11 +136,14 @@ func TestFlippedBytes(t *testing.T) {
 	const seed = 1 // a failure names the round; the same seed brings it back
 	rounds := 1500
 	if os.Getenv("UPROBETOP_LONG") != "" {
-		rounds *= 100
+		rounds *= 30
 	}
 	rnd := rand.New(rand.NewPCG(seed, 0))
+	seeds := strippedSeeds(t)
 	for _, path := range forMachine(t) {
-		whole := readFile(t, path)
+		seeds = append(seeds, readFile(t, path))
+	}
+	for _, whole := range seeds {
 		for round := range rounds {
 			b := append([]byte(nil), whole...)
 			for range 1 + rnd.IntN(8) {
@@ -271,6 +274,23 @@ func TestOverlappingNames(t *testing.T) {
 	}
 }
 
+// strippedSeeds are files whose names are elsewhere than in a symbol table.
+func strippedSeeds(t testing.TB) (seeds [][]byte) {
+	t.Helper()
+	for _, magic := range []uint32{go12, go116, go118, go120} {
+		im, _ := forged(magic, 0x1000)
+		seeds = append(seeds, im.asFile())
+	}
+	if _, err := exec.LookPath("objcopy"); err == nil {
+		p := parts{stripped: prebuilt(t), debug: prebuilt(t)}
+		p.stripped = p.addMini(t, packed(t, readFile(t, p.debug), 1<<16))
+		p.link(t)
+		run(t, "strip", p.stripped)
+		seeds = append(seeds, readFile(t, p.stripped))
+	}
+	return seeds
+}
+
 func FuzzOpen(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.so")
 	if err != nil || len(paths) == 0 {
@@ -280,6 +300,9 @@ func FuzzOpen(f *testing.F) {
 		f.Add(readFile(f, path))
 	}
 	f.Add([]byte(elf.ELFMAG))
+	for _, seed := range strippedSeeds(f) {
+		f.Add(seed)
+	}
 	if _, err := exec.LookPath("gcc"); err == nil {
 		f.Add(readFile(f, markers(f, "-nostdlib", "-shared", "-fPIC", "-DBARE", "-s")))
 	}

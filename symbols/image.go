@@ -35,6 +35,7 @@ type image struct {
 	sections []section
 
 	nameTable uint32 // the section that holds the names of sections
+	nameText  string // what that has; empty before it is first read
 }
 
 type segment struct {

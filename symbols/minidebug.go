@@ -54,11 +54,14 @@ func (im *image) unfold(sec section) ([]byte, error) {
 	if err != nil {
 		return nil, errDamaged
 	}
-	var out bytes.Buffer
-	if n, err := io.Copy(&out, io.LimitReader(r, int64(size)+1)); err != nil || uint64(n) != size {
+	out := make([]byte, size)
+	if _, err := io.ReadFull(r, out); err != nil {
 		return nil, errDamaged
 	}
-	return out.Bytes(), nil
+	if _, err := io.ReadFull(r, make([]byte, 1)); !errors.Is(err, io.EOF) { // the checksums come with the end
+		return nil, errDamaged
+	}
+	return out, nil
 }
 
 var errDamaged = errors.New("it is damaged")
@@ -93,7 +96,7 @@ func unfoldedSize(b []byte) (size uint64, err error) {
 			return 0, err
 		}
 		size, dictionaries, blocks = size+unfolded, dictionaries+dictionary, blocks[packed:]
-		if unfolded > maxUnfolded || size > maxUnfolded || dictionaries > maxDictionary {
+		if size > maxUnfolded || dictionaries > maxDictionary {
 			return 0, errors.New("it would unfold to more than is read")
 		}
 	}

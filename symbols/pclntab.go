@@ -39,12 +39,16 @@ type goTable struct {
 // goFunctions reads the functions of a Go program from the table. Without one they
 // are none.
 func (im *image) goFunctions() ([]symbol, error) {
+	var t *goTable
 	sec, ok := im.sectionNamed(".gopclntab", ".data.rel.ro.gopclntab")
-	if !ok || sec.typ != elf.SHT_PROGBITS {
-		return nil, nil
+	if !ok {
+		if t = im.lostGoTable(); t == nil {
+			return nil, nil
+		}
+		return t.functions()
 	}
-	if !within(sec.off, sec.size, im.size) {
-		return nil, errors.New("it would lie behind the end of the file")
+	if !within(sec.off, sec.size, im.size) || sec.typ != elf.SHT_PROGBITS {
+		return nil, errDamaged
 	}
 	if sec.size > maxGoTable {
 		return nil, fmt.Errorf("it has %d MB, more than is read", sec.size>>20)
@@ -54,6 +58,47 @@ func (im *image) goFunctions() ([]symbol, error) {
 		return nil, err
 	}
 	return t.functions()
+}
+
+// lostGoTable finds the table by its header where no section is its own: before Go
+// 1.26 another linker puts it into .data.rel.ro of a program at no fixed address.
+func (im *image) lostGoTable() (t *goTable) {
+	tries := 64
+	im.findData(func(s segment, at uint64, b []byte) bool {
+		if magic := order.Uint32(b); magic < go118 || magic > go12 || order.Uint16(b[4:]) != 0 {
+			return false
+		}
+		size := min(s.filesz-at, im.size-min(s.off+at, im.size), maxGoTable)
+		found, err := im.goHeader(section{typ: elf.SHT_PROGBITS, addr: s.addr + at, off: s.off + at, size: size})
+		if err == nil {
+			t = found
+		}
+		tries--
+		return t != nil || tries == 0
+	})
+	return t
+}
+
+// findData goes in steps of an address through what is loaded of the file, until
+// found says that it is enough. It gets the segment, the place in it, and the bytes
+// there, at least 8.
+func (im *image) findData(found func(s segment, at uint64, b []byte) bool) {
+	for _, s := range im.segments {
+		if s.typ != elf.PT_LOAD || s.off%8 != s.addr%8 {
+			continue
+		}
+		for at := -s.addr % 8; at < s.filesz; at += chunk {
+			b, err := im.bytes(s.off+at, min(chunk, s.filesz-at), "data of Go")
+			if err != nil {
+				return
+			}
+			for i := 0; i+8 <= len(b); i += 4 {
+				if found(s, at+uint64(i), b[i:]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (im *image) goHeader(sec section) (*goTable, error) {
@@ -162,16 +207,18 @@ func (t *goTable) textStart(from, to uint64) (uint64, error) {
 		_, end := t.im.fileOffset(text+to-1, elf.PF_X)
 		return ok && end && text != 0 && from < to
 	}
+	// pcHeader, six slices, findfunctab; then minpc, maxpc, text (moduledata in
+	// runtime/symtab.go, the same from Go 1.16 to 1.26).
+	inModule := func(at uint64, values func(...uint64) []uint64) (uint64, bool) {
+		v := values(at, at+20*t.word, at+21*t.word, at+22*t.word)
+		return v[3], v[0] == t.section.addr && v[1] == v[3]+from && v[2] == v[3]+to && fits(v[3])
+	}
 	module, hasModule := t.im.sectionNamed(".go.module")
 	header := t.section.addr + 8 + 2*t.word
 	for _, values := range []func(...uint64) []uint64{t.stored, t.relocated} {
 		if hasModule {
-			// pcHeader, six slices, findfunctab; then minpc, maxpc, text (moduledata in
-			// runtime/symtab.go, the same from Go 1.16 to 1.26).
-			word := func(i uint64) uint64 { return module.addr + i*t.word }
-			v := values(word(0), word(20), word(21), word(22))
-			if v[0] == t.section.addr && v[1] == v[3]+from && v[2] == v[3]+to && fits(v[3]) {
-				return v[3], nil
+			if text, ok := inModule(module.addr, values); ok {
+				return text, nil
 			}
 		}
 		if text := values(header)[0]; fits(text) {
@@ -182,7 +229,18 @@ func (t *goTable) textStart(from, to uint64) (uint64, error) {
 	if s, ok := t.im.sectionNamed(".text"); ok && fits(s.addr) && s.size >= to && s.size-to < padding {
 		return s.addr, nil
 	}
-	return 0, errors.New("it does not say where the code begins")
+	var text uint64
+	found := false
+	t.im.findData(func(s segment, at uint64, b []byte) bool {
+		if t.number(b) == t.section.addr {
+			text, found = inModule(s.addr+at, t.stored)
+		}
+		return found
+	})
+	if !found {
+		return 0, errors.New("it does not say where the code begins")
+	}
+	return text, nil
 }
 
 // stored is the words at some addresses as the file has them; 0 where it has none.

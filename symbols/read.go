@@ -44,7 +44,7 @@ func (f *File) read() error {
 	if f.Stripped = !slices.ContainsFunc(ts, func(t *table) bool { return !t.dynamic }); f.Stripped {
 		f.findNames(im, ts, &sc)
 	} else {
-		f.Source = "symbol table"
+		f.Source = OwnTable
 	}
 	f.Unwinds, f.Switches = sc.unwinds, sc.switches
 	if f.Library, err = im.library(typ); err != nil {
@@ -134,7 +134,11 @@ func (im *image) sectionNames() (string, error) {
 	if s.typ != elf.SHT_STRTAB {
 		return "", nil
 	}
-	return im.text(s.off, s.size, "table of section names")
+	var err error
+	if im.nameText == "" {
+		im.nameText, err = im.text(s.off, s.size, "table of section names")
+	}
+	return im.nameText, err
 }
 
 // note reads one segment or section of notes.

@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,7 +138,7 @@ func (s *search) byBuildID() bool {
 
 // file takes the debug file at a path, if there is one and check does not refuse it.
 func (s *search) file(path string, check func(*Twin) error) bool {
-	if _, err := os.Lstat(path); err != nil {
+	if _, err := os.Stat(path); err != nil {
 		return false // one that may not be looked at counts as none: nobody named it
 	}
 	shown := Printable(path)
@@ -157,6 +158,9 @@ func (s *search) file(path string, check func(*Twin) error) bool {
 
 // fromGo reads the table that the runtime of Go has of its functions.
 func (s *search) fromGo() bool {
+	if !s.f.Go {
+		return false
+	}
 	functions, err := s.im.goFunctions()
 	if err != nil {
 		return s.note("the function table of Go", err)
@@ -170,8 +174,11 @@ func (s *search) fromGo() bool {
 // fromServer fetches the debug file, if that was asked for.
 func (s *search) fromServer() bool {
 	id := s.f.BuildID
-	if s.Debuginfod == nil || id == "" {
+	if s.Debuginfod == nil {
 		return false
+	}
+	if id == "" {
+		return s.note("debuginfod", errors.New("it has no build id to ask for"))
 	}
 	t, err := s.Debuginfod.find(id, s.f.Path)
 	if err != nil {

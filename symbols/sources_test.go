@@ -112,6 +112,74 @@ func TestDebugFiles(t *testing.T) {
 	}
 }
 
+// A link may name a file as the program itself is called, which then is another one.
+func TestLinkOfTheSameName(t *testing.T) {
+	p := split(t)
+	debug := filepath.Join(p.dir, ".debug", "plain")
+	copyTo(t, debug, p.debug)
+	run(t, "objcopy", "--add-gnu-debuglink="+debug, p.stripped)
+	p.asWhole(t, openWith(t, &Sources{Root: t.TempDir()}, p.stripped), "debug file "+debug)
+}
+
+// Of a process in a container the container's own files come first, then those of
+// the host that have the same build id.
+func TestDebugFilesInContainer(t *testing.T) {
+	p := split(t)
+	p.link(t)
+	inside, host := t.TempDir(), t.TempDir()
+	s := (&Sources{Root: host}).in(inside)
+	app := filepath.Join(inside, "opt", "plain")
+	copyTo(t, app, p.stripped)
+	open := func() *File {
+		f, err := s.OpenAs("/opt/plain", app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	linked := filepath.Join(inside, debugDir, "opt", "plain.debug")
+	for _, path := range []string{linked, p.byID(host), p.byID(inside)} { // each comes before those so far
+		copyTo(t, path, p.debug)
+		p.asWhole(t, open(), "debug file "+path)
+	}
+}
+
+// The code of a twin may be elsewhere as a whole, and not in any other way.
+func TestShift(t *testing.T) {
+	at := func(addrs ...uint64) *image {
+		im := &image{machine: elf.EM_X86_64, is64: true}
+		for i, a := range addrs {
+			im.segments = append(im.segments, segment{typ: elf.PT_LOAD, flags: elf.PF_R, addr: uint64(i)},
+				segment{typ: elf.PT_LOAD, flags: elf.PF_R | elf.PF_X, addr: a, memsz: 64})
+		}
+		return im
+	}
+	smaller := at(0x1000, 0x3000)
+	smaller.segments[3].memsz = 63
+	foreign := at(0x1000, 0x3000)
+	foreign.machine = elf.EM_386
+	file := at(0x5000, 0x7000)
+	for _, c := range []struct {
+		twin  *image
+		shift uint64
+		fits  bool
+	}{
+		{file, 0, true},
+		{at(0x1000, 0x3000), 0x4000, true},
+		{at(0x6000, 0x8000), ^uint64(0xfff), true},
+		{at(0x1000, 0x3008), 0, false},
+		{at(0x1000), 0, false},
+		{smaller, 0, false},
+		{foreign, 0, false},
+	} {
+		shift, err := (&Twin{im: c.twin}).shift(file)
+		if (err == nil) != c.fits || shift != c.shift {
+			t.Errorf("%+v: %#x, %v; want %#x", c.twin.segments, shift, err, c.shift)
+		}
+	}
+}
+
 // What is not the twin of a file is refused with a note, and what comes after it is
 // tried.
 func TestWrongDebugFile(t *testing.T) {
@@ -267,7 +335,8 @@ func TestMiniDebugInfo(t *testing.T) {
 		"nothing":         {make([]byte, 64), "damaged"},
 		"a wrong byte":    {flipped(whole, len(whole)/2), "damaged"},
 		"no ELF":          {packed(t, []byte("hello"), 1<<20), "not an ELF file"},
-		"a bomb":          {packed(t, make([]byte, maxUnfolded+1), 1<<20), "more than is read"},
+		"a bomb":          {claiming(maxUnfolded + 1), "more than is read"},
+		"a lie":           {claiming(1 << 20), "damaged"},
 		"huge dictionary": {dictionaryOf(t, whole, 1<<30), "more than is read"},
 		"another program": {packed(t, other.mini(t), 1<<20), "build"},
 	} {
@@ -283,6 +352,20 @@ func TestMiniDebugInfo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// claiming is a stream that says it unfolds to n bytes, in one block.
+func claiming(n uint64) []byte {
+	b := append([]byte("\xfd7zXZ\x00\x00\x01"), 0x69, 0x22, 0xde, 0x36)
+	b = append(b, 2, 0, 0x21, 1, 0x16, 0, 0, 0, 0, 0, 0, 0) // LZMA2 with a dictionary of 8 MB
+	index := append([]byte{0, 1}, 12)
+	index = binary.AppendUvarint(index, n)
+	for len(index)%4 != 0 {
+		index = append(index, 0)
+	}
+	index = append(index, 0, 0, 0, 0)
+	footer := binary.LittleEndian.AppendUint32([]byte{0, 0, 0, 0}, uint32(len(index)/4-1))
+	return append(append(append(b, index...), footer...), 0, 1, 'Y', 'Z')
 }
 
 func flipped(b []byte, at int) []byte {

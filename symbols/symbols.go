@@ -96,7 +96,7 @@ type File struct {
 	Unwinds   bool       // it uses the unwinder: an exception may leave its frames; the rule is in unwind.go
 	Library   bool       // it is for other programs to load
 	Stripped  bool       // its functions are those that it exports: the table of all was taken away, and nothing has it
-	Source    string     // where the names come from: "symbol table", or what was found in its place; empty where only exports are known
+	Source    string     // where the names come from: OwnTable, or what was found in its place; empty where only exports are known
 	Notes     []string   // sentences: what was passed over in the search for names, and why; fit for a terminal
 	Switches  bool       // it switches stacks, as coroutines do; the rule is in unwind.go
 	Replaced  string     // Deleted or Overwritten since the process through which it was opened mapped it; or empty
@@ -148,6 +148,9 @@ func (f *File) Same(o *File) bool {
 	return f.Ino == o.Ino && (f.Dev == o.Dev ||
 		(f.layered || o.layered) && f.size == o.size && f.changed == o.changed && f.BuildID == o.BuildID)
 }
+
+// OwnTable is the Source of a file whose own table has all of its functions.
+const OwnTable = "symbol table"
 
 // code is the functions that have code in the file, in order of address.
 func (f *File) code() []Function {

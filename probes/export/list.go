@@ -19,6 +19,7 @@ type function struct {
 	Aliases []string `json:"aliases"`
 	Path    string   `json:"path"`
 	BuildID string   `json:"build_id"`
+	From    string   `json:"names_from"`
 	Address *string  `json:"address"`
 	Size    *uint64  `json:"size"`
 	Points  []pt     `json:"points"`
@@ -41,7 +42,7 @@ func List(w io.Writer, all []probes.Listing) error {
 			limit := all[i].Limits[fn.Function]
 			o := function{
 				Schema: Schema, Type: "function", Name: fn.Shown, Symbol: fn.Symbol.Raw(), Aliases: aliases(fn.Function),
-				Path: file.Path, BuildID: file.BuildID, Points: []pt{},
+				Path: file.Path, BuildID: file.BuildID, From: file.Source, Points: []pt{},
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
 			}
 			if fn.Place != symbols.Imported {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestList(t *testing.T) {
-	f := &symbols.File{Path: "/lib/libc.so.6", BuildID: "c0ffee"}
+	f := &symbols.File{Path: "/lib/libc.so.6", BuildID: "c0ffee", Source: "symbol table"}
 	fns := []symbols.Function{
 		{
 			Symbol: symbols.Symbol{Name: "malloc", Version: "GLIBC_2.2.5", Default: true},
@@ -32,9 +32,9 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"schema":"uprobetop/1","type":"function","name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],` +
-		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"class":null,"probe":"ok","reason":"","note":"IFUNC, this variant is in use","asks":"it may break"}
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","names_from":"symbol table","address":"0x9e260","size":12,"points":[{"offset":"0x9d260"}],"class":null,"probe":"ok","reason":"","note":"IFUNC, this variant is in use","asks":"it may break"}
 {"schema":"uprobetop/1","type":"function","name":"add(int, int)","symbol":"_Z3addii","aliases":[],` +
-		`"path":"/lib/libc.so.6","build_id":"c0ffee","address":"0x10","size":null,"points":[{"offset":"0x20"}],"class":null,"probe":"count","reason":"because; count","note":"","asks":""}
+		`"path":"/lib/libc.so.6","build_id":"c0ffee","names_from":"symbol table","address":"0x10","size":null,"points":[{"offset":"0x20"}],"class":null,"probe":"count","reason":"because; count","note":"","asks":""}
 `
 	if b.String() != want {
 		t.Errorf("got  %swant %s", b.String(), want)

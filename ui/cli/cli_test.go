@@ -138,7 +138,7 @@ func TestBadInput(t *testing.T) {
 		{"another machine", 1, "s390x", []string{"stat", file("foreign", string(foreign)), "work"}},
 		{"no symbols", 3, "stripped", []string{"stat", stripped, "work"}},
 		{"no such function", 3, "nearest name is work", []string{"stat", calls, "wrok"}},
-		{"a function that was stripped", 3, "; it is stripped to the functions it exports, others need a build with symbols", []string{"stat", exported, "wrok"}},
+		{"a function that was stripped", 3, "; it is stripped to the functions it exports, for others install its debug symbols, or name a build that has them with --symbols", []string{"stat", exported, "wrok"}},
 		{"one of two missing", 3, "no function wrok", []string{"stat", calls, "work", "wrok"}},
 		{"no function", 2, "at least one function", []string{"stat", calls}},
 		{"half a spec", 2, "names no function", []string{"stat", calls, "libc:"}},

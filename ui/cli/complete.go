@@ -106,6 +106,7 @@ func namesFile(text string) bool {
 func completionTarget(cmd *cobra.Command, args []string, text string) (*probes.Target, error) {
 	var f targetFlags
 	f.given = cmd.Flags().Changed
+	f.sources.read(cmd)
 	f.read(cmd) // the flags are there, or this would not complete
 	args = slices.Clone(args[:min(1, len(args))])
 	if namesFile(text) {

@@ -57,6 +57,7 @@ in python:line, chooses usdt probes alone, and usdt: all.`,
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(s, args) },
 	}
 	f.registerNames(cmd)
+	f.sources.register(cmd)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a function, one a line")
 	f.given = cmd.Flags().Changed
 	return cmd
@@ -87,6 +88,7 @@ func (f *listFlags) run(s Streams, args []string) error {
 	}
 	all, err := target.List(pattern)
 	if err != nil {
+		passedOver(s, err)
 		return &exit{exitNothing, err}
 	}
 	if led := all[0].Led; led != "" {
@@ -239,7 +241,7 @@ func appendRow(to []byte, widths []int, cells ...string) []byte {
 
 // header is what stands above the functions of a file.
 func header(l *probes.Listing) []string {
-	lines := []string{headline(l)}
+	lines := append([]string{headline(l)}, l.File.Notes...)
 	if l.Runtime != "" {
 		lines = append(lines, l.Runtime)
 	}
@@ -254,6 +256,11 @@ func headline(l *probes.Listing) string {
 	parts := []string{symbols.Printable(l.File.Path)}
 	if l.File.BuildID != "" {
 		parts = append(parts, "build id "+l.File.BuildID)
+	}
+	if l.File.Stripped {
+		parts = append(parts, "stripped to its exports")
+	} else if from := l.File.Source; from != "" && from != symbols.OwnTable {
+		parts = append(parts, "names from "+from)
 	}
 	if badge := l.File.Badge(); badge != "" {
 		parts = append(parts, badge)

@@ -63,7 +63,7 @@ func follow(s Streams, old *probes.Target, wanted []probes.Request) (*probes.Tar
 	if !ok {
 		return nil, nil, fmt.Errorf("%s has ended, and what ran in its place has, too", old.Label)
 	}
-	target, err := probes.ProcessTarget(pid)
+	target, err := probes.ProcessesWith(probes.Filter{PIDs: []int{pid}}, old.Names)
 	if err != nil {
 		return nil, nil, failed(err)
 	}

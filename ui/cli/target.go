@@ -17,6 +17,7 @@ import (
 // targetFlags are the flags that say whose functions are meant.
 type targetFlags struct {
 	whomFlags
+	sources   sourceFlags
 	yes       bool
 	maxProbes int
 	attach    string
@@ -25,6 +26,7 @@ type targetFlags struct {
 
 func (t *targetFlags) register(cmd *cobra.Command) {
 	t.whomFlags.register(cmd)
+	t.sources.register(cmd)
 	cmd.Flags().BoolVarP(&t.yes, "yes", "y", false, "answer every question with yes")
 	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for `NUMBER` probes (default 1024), at most 256 of them timed; what is asked for at the start always fits")
 	cmd.Flags().StringVar(&t.attach, "attach", "auto", "how probes are attached: `METHOD` is auto, multi or perf")
@@ -47,20 +49,24 @@ func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, [
 	if err != nil {
 		return nil, nil, err
 	}
+	names, err := t.sources.open(s, !filter.Everybody())
+	if err != nil {
+		return nil, nil, err
+	}
 	o := opener{s: s, filter: filter}
 	switch {
 	case !filter.Everybody():
-		o.target, err = probes.Processes(filter)
+		o.target, err = probes.ProcessesWith(filter, names)
 		err = failed(err)
 	case len(command) > 0:
-		o.target, o.noDefault = commandTarget(command[0])
+		o.target, o.noDefault = commandTarget(command[0], names)
 		env := os.Getenv("LD_LIBRARY_PATH")
 		o.dirs = filepath.SplitList(env)
 		for _, f := range o.target.Files {
 			o.dirs = f.LibraryDirs(env)
 		}
 	case len(args) > 0:
-		o.target = &probes.Target{}
+		o.target = &probes.Target{Names: names}
 	case t.all:
 		err = usage("-a wants a target: name a file or a library, such as libc")
 	default:
@@ -70,6 +76,9 @@ func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, [
 		return nil, nil, err
 	}
 	specs, err := o.arguments(args, len(command) > 0)
+	if err == nil {
+		err = failed(o.target.CheckTwins())
+	}
 	if err != nil {
 		o.target.Close()
 		return nil, nil, err
@@ -227,15 +236,16 @@ func (o *opener) find(word string) ([]string, error) {
 
 // commandTarget is the program of the command after --. Where that has no functions,
 // as a script, or is not there, the target is empty and noDefault says why.
-func commandTarget(name string) (t *probes.Target, noDefault error) {
+func commandTarget(name string, names *symbols.Sources) (t *probes.Target, noDefault error) {
+	t = &probes.Target{Names: names}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return &probes.Target{}, &exit{exitNotFound, fmt.Errorf("there is no program %q", name)}
+		return t, &exit{exitNotFound, fmt.Errorf("there is no program %q", name)}
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return &probes.Target{}, failed(err)
+		return t, failed(err)
 	}
-	if t, err = probes.FileTarget(path); err != nil {
+	if err := t.Only(path); err != nil {
 		noDefault = failed(fmt.Errorf("the command cannot be the target: %w", err))
 	}
 	return t, noDefault
@@ -245,6 +255,7 @@ func commandTarget(name string) (t *probes.Target, noDefault error) {
 func resolve(s Streams, target *probes.Target, specs []probes.Spec, latency bool) ([]probes.Request, error) {
 	r, err := target.Resolve(specs, latency)
 	if err != nil {
+		passedOver(s, err)
 		return nil, &exit{exitNothing, err}
 	}
 	for _, led := range r.Led {
