@@ -192,9 +192,15 @@ const GoNote = "hits can be more than calls: Go begins a function anew when its 
 type site struct {
 	dev, ino uint64
 	offset   symbols.Offset
+	name     string // of what has no code in the file
 }
 
-func siteOf(f *symbols.File, fn *symbols.Function) site { return site{f.Dev, f.Ino, fn.Offset} }
+func siteOf(f *symbols.File, fn *symbols.Function) site {
+	if fn.Place >= symbols.NoCode {
+		return site{f.Dev, f.Ino, 0, fn.Symbol.String()}
+	}
+	return site{f.Dev, f.Ino, fn.Offset, ""}
+}
 
 // timedBefore tells whether a probe already leaves frames for this function: the frames
 // of two would be mistaken for each other.

@@ -17,6 +17,7 @@ type Resolved struct {
 	Requests []Request
 	Matched  int       // functions that patterns match
 	Skipped  []Skipped // of those, what is not asked for; the most frequent reason first
+	Old      []string  // names without a version that stand for old versions alone, fit for a terminal
 }
 
 // Skipped is functions that a pattern matches and that are not probed.
@@ -90,6 +91,9 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 	for _, q := range found {
 		q.Kind = s.Kind
 		r.add(q)
+	}
+	if found[0].Function.OnlyOld(s.Function) { // or else it would not come first
+		r.Old = append(r.Old, symbols.Printable(s.Function))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (m *model) agree(w wish) tea.Cmd {
 	return tea.Batch(append(m.reconcile(), retry)...)
 }
 
-func fileKey(f *symbols.File) key { return key{f.Dev, f.Ino, f.Path, 0} }
+func fileKey(f *symbols.File) key { return key{f.Dev, f.Ino, f.Path, 0, ""} }
 
 func withWay(f probes.Finding) string {
 	if f.Way == "" {

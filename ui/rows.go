@@ -13,10 +13,14 @@ type key struct {
 	dev, ino uint64
 	path     string
 	offset   symbols.Offset
+	name     string // of what has no code in the file
 }
 
 func keyOf(f *symbols.File, fn *symbols.Function) key {
-	return key{f.Dev, f.Ino, f.Path, fn.Offset}
+	if fn.Place >= symbols.NoCode {
+		return key{f.Dev, f.Ino, f.Path, 0, fn.Symbol.String()}
+	}
+	return key{f.Dev, f.Ino, f.Path, fn.Offset, ""}
 }
 
 // want is what the user wants of a function.

@@ -178,3 +178,13 @@ func hitsOf(t *testing.T, r result) map[string]uint64 {
 	}
 	return hits
 }
+
+// What has no code in the file is several functions all the same.
+func TestNowhere(t *testing.T) {
+	requireBPF(t)
+	path := target(t, "libccalls", "-fno-builtin")
+	r := run(t, "stat", "-o", "json", path, "calloc", "strlen", "main", "--", path, "0")
+	if n := len(lastLine(t, r.out).Probes); n != 3 {
+		t.Errorf("%d of 3 functions are listed: %s", n, r.errors)
+	}
+}
