@@ -77,7 +77,7 @@ func (f *File) Also(p *Process) {
 		return
 	}
 	d := *f.indirect
-	d.told = map[uint64]choice{}
+	d.asked, d.told = map[fileID]*relocated{}, map[uint64]choice{}
 	d.ask(p)
 	for resolver, c := range d.told {
 		first, known := f.indirect.told[resolver]
