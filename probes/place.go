@@ -206,12 +206,12 @@ func (p *Probe) HitsAgain() bool {
 type site struct {
 	dev, ino uint64
 	offset   symbols.Offset
-	marker   string
+	name     string // of what has no code in the file
 }
 
 func siteOf(f *symbols.File, fn *symbols.Function) site {
-	if fn.Place == symbols.Marker {
-		return site{f.Dev, f.Ino, 0, fn.Name}
+	if fn.Place >= symbols.NoCode {
+		return site{f.Dev, f.Ino, 0, fn.Symbol.String()}
 	}
 	return site{f.Dev, f.Ino, fn.Offset, ""}
 }

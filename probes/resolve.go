@@ -17,6 +17,7 @@ type Resolved struct {
 	Matched  int       // functions that patterns match
 	Skipped  []Skipped // of those, what is not asked for; the most frequent reason first
 	Led      []string  // clauses: where names led that a file only imports
+	Old      []string  // names without a version that stand for old versions alone, fit for a terminal
 }
 
 // Skipped is functions that a pattern matches and that are not probed.
@@ -112,6 +113,9 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 			r.led = append(r.led, q.File)
 		}
 		r.add(q)
+	}
+	if found[0].Function.OnlyOld(s.Function) { // or else it would not come first
+		r.Old = append(r.Old, symbols.Printable(s.Function))
 	}
 	return nil
 }

@@ -89,6 +89,30 @@ func TestSpecOf(t *testing.T) {
 	}
 }
 
+// A name that only programs linked long ago call means that, and it is said so.
+func TestResolveOld(t *testing.T) {
+	dir := t.TempDir()
+	script, source := filepath.Join(dir, "map"), filepath.Join(dir, "old.c")
+	for path, content := range map[string]string{
+		script: "V1 { global: gone; here; local: *; }; V2 { global: here; } V1;",
+		source: "void a(void) {}\nvoid b(void) {}\n" +
+			"__asm__(\".symver a, gone@V1\\n.symver a, here@V1\\n.symver b, here@@V2\");\n",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := fileTarget(t, bpftest.Compile(t, source, "-shared", "-fPIC", "-s", "-Wl,--version-script="+script))
+	for text, want := range map[string]string{"gone": "gone@V1", "gone@V1": "gone@V1", "here": "here@@V2", "here@V1": "gone@V1", "here@@V2": "here@@V2"} {
+		r, err := resolve(t, target, text)
+		if err != nil || len(r.Requests) != 1 || r.Requests[0].Function.Symbol.String() != want {
+			t.Errorf("%s is %+v, %v; want %s", text, r, err, want)
+		} else if said := len(r.Old) == 1 && r.Old[0] == text; said != (text == "gone") {
+			t.Errorf("of %s is said: %q", text, r.Old)
+		}
+	}
+}
+
 // An address is the last resort of a text that means a function.
 func TestSpecOfPrefersNames(t *testing.T) {
 	// Of its exports alone: debug files have static functions that share a name.

@@ -61,6 +61,9 @@ func (f *File) ask(d *indirect) {
 	}
 	if d.search(); !d.complete() {
 		f.Untold = "no running process tells which"
+		if os.Geteuid() != 0 {
+			f.Untold += " to this user"
+		}
 	}
 }
 
@@ -77,7 +80,7 @@ func (f *File) Also(p *Process) {
 		return
 	}
 	d := *f.indirect
-	d.told = map[uint64]choice{}
+	d.asked, d.told = map[fileID]*relocated{}, map[uint64]choice{}
 	d.ask(p)
 	for resolver, c := range d.told {
 		first, known := f.indirect.told[resolver]

@@ -96,6 +96,19 @@ func (d *indirect) isFunction(addr, resolver uint64) bool {
 // complete tells whether nothing is left to ask.
 func (d *indirect) complete() bool { return len(d.told) == len(d.resolvers) }
 
+// untold is the names of those of which it is not known yet what they chose.
+func (d *indirect) untold() (names []string) {
+	for name, versions := range d.versions {
+		for _, v := range versions {
+			if _, known := d.told[v.resolver]; !known {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
 // ask reads what a process that has the file mapped chose, as far as it is not
 // known yet: in the file itself, then in what else is loaded.
 func (d *indirect) ask(p *Process) {
@@ -167,7 +180,9 @@ func (d *indirect) fillSlots(m *memory, r region, f *relocated) {
 		return
 	}
 	defer closer.Close()
-	f.slots, _ = im.slots(d, f.same) // of a damaged file there are none
+	if f.same || im.mentions(d.untold()) {
+		f.slots, _ = im.slots(d, f.same) // of a damaged file there are none
+	}
 }
 
 // read reads the slots of one file in memory.

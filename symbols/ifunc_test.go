@@ -11,7 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
+
+func init() { searchTime = time.Minute }
 
 // startReady starts a program that says ready and waits for its input to end.
 func startReady(t *testing.T, path string, env ...string) *Process {
@@ -109,8 +112,8 @@ func TestIFUNCOfProgram(t *testing.T) {
 				}
 				checkOrder(t, f)
 			}
-			if f := mustOpen(t, path); one(t, f, "turn_new").Size == 0 {
-				t.Error("the variant has no size")
+			if is, was := one(t, mustOpen(t, path), "turn_new").Size, one(t, before, "turn_new").Size; is != was {
+				t.Errorf("the variant has %d bytes, and had %d", is, was)
 			}
 		})
 	}
@@ -149,7 +152,7 @@ func TestIFUNCOfLibrary(t *testing.T) {
 			stripped := filepath.Join(t.TempDir(), "stripped")
 			run(t, "strip", "-o", stripped, library)
 			bare := mustOpen(t, stripped)
-			fn, want := one(t, bare, "turn"), one(t, f, "turn_new")
+			fn, want := one(t, bare, "turn"), one(t, whole, "turn_new")
 			if fn.Addr != want.Addr || fn.Offset != want.Offset || fn.Size != want.Size || !fn.Chosen || fn != one(t, bare, "twist") {
 				t.Errorf("stripped it is %+v, want the place of %+v", fn, want)
 			}
@@ -292,6 +295,29 @@ func TestIFUNCOfLiar(t *testing.T) {
 	d.read(&memory{ReaderAt: bytes.NewReader(nil)}, &relocated{im: d.im, slots: []slot{{1 << 62, uint64(turn.Addr)}, {^uint64(0), uint64(turn.Addr)}}}, 5, nil)
 	if len(d.told) > 0 {
 		t.Errorf("of nothing is told %v", d.told)
+	}
+}
+
+// What others import is the version that they name.
+func TestResolverOf(t *testing.T) {
+	d := newIndirect(&image{}, []symbol{
+		{Symbol: Symbol{Name: "f", Version: "V2", Default: true}, addr: 2, indirect: true},
+		{Symbol: Symbol{Name: "f", Version: "V1"}, addr: 1, indirect: true},
+		{Symbol: Symbol{Name: "g"}, addr: 3, indirect: true},
+		{Symbol: Symbol{Name: "h"}, addr: 4},
+	})
+	for want, s := range map[uint64]Symbol{
+		1: {Name: "f", Version: "V1"}, 2: {Name: "f", Version: "V2"}, 3: {Name: "g", Version: "V9"}, 0: {Name: "h"},
+	} {
+		if got := d.resolverOf(s); got != want {
+			t.Errorf("%s leads to %d, want %d", s, got, want)
+		}
+	}
+	if got := d.resolverOf(Symbol{Name: "f"}); got != 2 {
+		t.Errorf("f leads to %d, want the default version", got)
+	}
+	if got := d.resolverOf(Symbol{Name: "f", Version: "V3"}); got != 0 {
+		t.Errorf("f@V3 leads to %d, and there is none", got)
 	}
 }
 

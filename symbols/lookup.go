@@ -92,6 +92,20 @@ func (f *Function) age(name string) int {
 	return age
 }
 
+// OnlyOld tells that a function has a name in old versions alone: it is not what the
+// name means when a program is linked today, if it means anything then.
+func (f *Function) OnlyOld(name string) bool {
+	found := false
+	for _, s := range f.symbols() {
+		if s.Name == name {
+			if found = true; !s.old() {
+				return false
+			}
+		}
+	}
+	return found
+}
+
 // having is those of the functions called base that have a symbol as wanted.
 func (f *File) having(base string, want func(Symbol) bool) []*Function {
 	var fns []*Function

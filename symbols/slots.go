@@ -1,7 +1,9 @@
 package symbols
 
 import (
+	"bytes"
 	"debug/elf"
+	"slices"
 	"strings"
 )
 
@@ -55,8 +57,13 @@ func (im *image) relocationTables(tags map[elf.DynTag]uint64) (ts []relocationTa
 		}
 	}
 	if len(tags) > 0 {
-		add(tags[elf.DT_RELA], tags[elf.DT_RELASZ], true)
-		add(tags[elf.DT_REL], tags[elf.DT_RELSZ], false)
+		// The first so many shift what is there, and name nothing.
+		addSome := func(addr, size, shifts elf.DynTag, addends bool) {
+			skip := min(tags[shifts], tags[size]/im.relocationSize(addends)) * im.relocationSize(addends)
+			add(tags[addr]+skip, tags[size]-skip, addends)
+		}
+		addSome(elf.DT_RELA, elf.DT_RELASZ, elf.DT_RELACOUNT, true)
+		addSome(elf.DT_REL, elf.DT_RELSZ, elf.DT_RELCOUNT, false)
 		add(tags[elf.DT_JMPREL], tags[elf.DT_PLTRELSZ], elf.DynTag(tags[elf.DT_PLTREL]) == elf.DT_RELA)
 		return ts
 	}
@@ -66,6 +73,24 @@ func (im *image) relocationTables(tags map[elf.DynTag]uint64) (ts []relocationTa
 		}
 	}
 	return ts
+}
+
+// mentions tells whether one of the names is among a file's dynamic strings. Most
+// files import none of those that are looked for, and this is soon known.
+func (im *image) mentions(names []string) bool {
+	tags, err := im.dynamicTags()
+	if err != nil {
+		return false
+	}
+	const most = 256 << 20 // bytes; known files have a hundredth
+	off, ok := im.fileOffset(tags[elf.DT_STRTAB], 0)
+	if size := tags[elf.DT_STRSZ]; ok && size <= most {
+		text, err := im.bytes(off, size, "dynamic string table")
+		return err == nil && slices.ContainsFunc(names, func(name string) bool {
+			return bytes.Contains(text, []byte(name+"\x00")) // it may be the end of another
+		})
+	}
+	return false
 }
 
 // slots finds the slots of a file for the IFUNCs of one that may be another. own
@@ -97,14 +122,20 @@ type slotReader struct {
 	found []slot
 }
 
-func (r *slotReader) read(t relocationTable) error {
+// relocationSize is the bytes of one relocation: two words, or three.
+func (im *image) relocationSize(addends bool) uint64 {
 	size := uint64(8)
-	if r.im.is64 {
+	if im.is64 {
 		size = 16
 	}
-	if t.addends {
+	if addends {
 		size += size / 2
 	}
+	return size
+}
+
+func (r *slotReader) read(t relocationTable) error {
+	size := r.im.relocationSize(t.addends)
 	n := t.size / size * size
 	for done := uint64(0); done < n; {
 		b, err := r.im.bytes(t.off+done, min(chunk/size*size, n-done), "table of relocations")

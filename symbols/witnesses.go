@@ -12,10 +12,9 @@ import (
 )
 
 // Bounds on the search among all processes of the host.
-const (
-	searchTime     = 150 * time.Millisecond
-	searchPatience = 64 // processes that had nothing new, once one had something
-)
+var searchTime = 500 * time.Millisecond // a busy host needs it; tests do not depend on it
+
+const searchPatience = 64 // processes that had nothing new, once one had something
 
 // search asks the processes of the host: those that have the very file mapped, then
 // those that have the same build of it. It gives up after a while: a process that is

@@ -14,12 +14,12 @@ type key struct {
 	dev, ino uint64
 	path     string
 	offset   symbols.Offset
-	name     string // of what has no code of its own
+	name     string // of what has no code in the file
 }
 
 func keyOf(f *symbols.File, fn *symbols.Function) key {
 	if fn.Place >= symbols.NoCode {
-		return key{f.Dev, f.Ino, f.Path, 0, fn.Name}
+		return key{f.Dev, f.Ino, f.Path, 0, fn.Symbol.String()}
 	}
 	return key{f.Dev, f.Ino, f.Path, fn.Offset, ""}
 }

@@ -121,6 +121,14 @@ func TestIFUNCOfTwo(t *testing.T) {
 			t.Errorf("%s: %d of %d", name, made, 2*calls)
 		}
 	}
+	if code := codeOf(t, libc, "memset"); code[0]&^1 == 0xc4 { // as the one chose, and not the other
+		a := startWaiting(t, libs, path, "0", "wait")
+		b := startWaiting(t, libs, "/usr/bin/env", less, path, "0", "wait")
+		r := run(t, "stat", "-d", "10ms", "-p", strconv.Itoa(b.Process.Pid), "-p", strconv.Itoa(a.Process.Pid), "libc", "memset")
+		if r.status != 3 || !strings.Contains(r.errors, "is an AVX") {
+			t.Errorf("memset of both: status %d, %s%s", r.status, r.out, r.errors)
+		}
+	}
 	if runtime.GOARCH == "amd64" && points <= len(names) {
 		t.Skipf("both chose alike: %d points", points) // such as on a CPU without AVX2
 	}
@@ -130,23 +138,33 @@ func TestIFUNCOfTwo(t *testing.T) {
 // this CPU.
 func libcCalls(t *testing.T, libc string) (names []string) {
 	t.Helper()
-	f, err := symbols.Open(libc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	for _, name := range []string{"memcpy", "strlen", "pthread_cond_signal", "calloc"} {
-		fns := f.Lookup(name)
-		if len(fns) != 1 || fns[0].Place != symbols.InFile {
-			t.Fatalf("%s is %+v: %s", name, fns, f.Untold)
-		}
-		if code, err := f.Code(fns[0], 1); err != nil || code[0] == 0x62 || code[0]&^1 == 0xc4 {
-			t.Logf("%s begins with what must not be probed: %x, %v", name, code, err)
+		if code := codeOf(t, libc, name); code[0] == 0x62 || code[0]&^1 == 0xc4 {
+			t.Logf("%s begins with what must not be probed: %x", name, code)
 			continue
 		}
 		names = append(names, name)
 	}
 	return names
+}
+
+// codeOf is the first byte of a function, which must be one.
+func codeOf(t *testing.T, path, name string) []byte {
+	t.Helper()
+	f, err := symbols.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fns := f.Lookup(name)
+	if len(fns) != 1 || fns[0].Place != symbols.InFile {
+		t.Fatalf("%s is %+v: %s", name, fns, f.Untold)
+	}
+	code, err := f.Code(fns[0], 1)
+	if err != nil || len(code) != 1 {
+		t.Fatalf("the code of %s is %x, %v", name, code, err)
+	}
+	return code
 }
 
 func specsOf(prefix string, names []string) (specs []string) {
@@ -177,4 +195,14 @@ func hitsOf(t *testing.T, r result) map[string]uint64 {
 		}
 	}
 	return hits
+}
+
+// What has no code in the file is several functions all the same.
+func TestNowhere(t *testing.T) {
+	requireBPF(t)
+	path := target(t, "libccalls", "-fno-builtin")
+	r := run(t, "stat", "-o", "json", path, "calloc", "strlen", "main", "--", path, "0")
+	if n := len(lastLine(t, r.out).Probes); n != 3 {
+		t.Errorf("%d of 3 functions are listed: %s", n, r.errors)
+	}
 }

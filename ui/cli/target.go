@@ -261,6 +261,9 @@ func resolve(s Streams, target *probes.Target, specs []probes.Spec, latency bool
 	for _, led := range r.Led {
 		fmt.Fprintf(s.Err, "uprobetop: %s\n", led)
 	}
+	for _, name := range r.Old {
+		fmt.Fprintf(s.Err, "uprobetop: %s is the name of an old version alone, which only programs linked long ago call\n", name)
+	}
 	if r.LeftOut() > 0 {
 		fmt.Fprintf(s.Err, "uprobetop: %s\n", leftOut(r))
 	}
