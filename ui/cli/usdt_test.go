@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,4 +91,24 @@ func TestStatUsdtProcess(t *testing.T) {
 			t.Errorf("%s: %q %d", text, got, directive)
 		}
 	}
+}
+
+// A usdt probe is on the screen by its spec, counts, and comes and goes with a key.
+func TestScreenUsdt(t *testing.T) {
+	requireBPF(t)
+	markers := target(t, "markers")
+	x := openTerminal(t, 120, 40, markers, "usdt:demo:two")
+	x.wait(`◆ demo:two +usdt`)
+	if out, err := exec.Command(markers, "300").Output(); err != nil || !strings.HasPrefix(string(out), "300 450 ") {
+		t.Fatalf("the target says %q: %v", out, err)
+	}
+	x.press("4")
+	x.wait(`450 +hits`)
+	x.press("r")
+	x.wait(`demo:two cannot be placed: a usdt probe is a point in the code`)
+	x.press(" ")
+	x.wait(`○ demo:two`)
+	x.press(" ")
+	x.wait(`◆ demo:two +usdt`)
+	x.leave(termios(t))
 }
