@@ -60,7 +60,7 @@ func (t *Target) Resolve(specs []Spec, latency bool) (*Resolved, error) {
 		s = t.ReadProvider(s)
 		switch {
 		case latency && s.Kind == USDT:
-			return nil, fmt.Errorf("%s cannot be timed: %s; it is counted without -r and --slow, and uretprobe: before a function times that", symbols.Printable(s.String()), noReturn)
+			return nil, fmt.Errorf("%s cannot be timed: %s; without -r and --slow it is counted", symbols.Printable(s.String()), noReturn)
 		case latency:
 			s.Kind = Return
 		}

@@ -60,15 +60,19 @@ func resolve(t testing.TB, target *Target, text string) (*Resolved, error) {
 // Every function of a C library and every second point inside some comes back
 // from the text that stands for it: versions, aliases and duplicates included.
 func TestSpecOf(t *testing.T) {
-	for _, path := range []string{libcCopy(t), bpftest.Compile(t, "testdata/calls.c"), names(t)} {
+	for _, path := range []string{libcCopy(t), bpftest.Compile(t, "testdata/calls.c"), names(t), bpftest.Compile(t, "testdata/markers.c")} {
 		target := fileTarget(t, path)
 		f := target.Files[0]
 		requests := make([]Request, 0, 2*len(f.Functions))
 		for i := range f.Functions {
-			if f.Functions[i].Place == symbols.Imported {
+			kind := Kind(i % 2)
+			switch f.Functions[i].Place {
+			case symbols.Imported:
 				continue // it leads to another file
+			case symbols.Marker:
+				kind = USDT
 			}
-			requests = append(requests, Request{Kind: Kind(i % 2), File: f, Function: &f.Functions[i]})
+			requests = append(requests, Request{Kind: kind, File: f, Function: &f.Functions[i]})
 			for into := uint64(1); i%16 == 0 && into < 8; into++ {
 				if p, err := f.Inside(&f.Functions[i], into); err == nil {
 					requests = append(requests, Request{File: f, Function: p})
@@ -232,12 +236,13 @@ func TestPatternSkips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Matched != len(f.Functions) || len(r.Requests)+r.LeftOut() != r.Matched {
-		t.Errorf("%d functions, %d match, %d asked for and %d left out", len(f.Functions), r.Matched, len(r.Requests), r.LeftOut())
+	functions := f.Functions[:len(f.Functions)-len(f.Markers())]
+	if r.Matched != len(functions) || len(r.Requests)+r.LeftOut() != r.Matched {
+		t.Errorf("%d functions, %d match, %d asked for and %d left out", len(functions), r.Matched, len(r.Requests), r.LeftOut())
 	}
 	want := 0
-	for i := range f.Functions {
-		fn := &f.Functions[i]
+	for i := range functions {
+		fn := &functions[i]
 		old := fn.Version != "" && !fn.Default
 		for _, a := range fn.Aliases {
 			old = old && a.Version != "" && !a.Default

@@ -103,9 +103,8 @@ func (s Spec) String() string {
 func SpecOf(r Request) Spec {
 	s := Spec{Kind: r.Kind, Target: r.File.Path}
 	fn := r.Function
-	if r.Kind == USDT {
-		s.Function = fn.Name
-		return s
+	if fn.Place == symbols.Marker {
+		return Spec{Kind: USDT, Target: s.Target, Function: fn.Name}
 	}
 	for _, name := range []string{fn.Name, fn.Name + "@" + fn.Version} {
 		s.Function = name

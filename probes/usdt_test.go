@@ -196,7 +196,7 @@ func TestReplayMarkers(t *testing.T) {
 	}
 	c := newCollectorHere(t, Config{Tap: rec})
 	place(t, c, markerRequests(t, f, "demo:plain", "demo:guarded", "demo:two")...)
-	place(t, c, request(t, f, Entry, "main"))
+	place(t, c, request(t, f, Entry, "main"), request(t, f, Entry, "_fini")) // behind the others
 	_, round := passing(t, target)
 	round()
 	want := finish(t, c)
@@ -231,6 +231,9 @@ func TestReplayMarkers(t *testing.T) {
 			t.Errorf("%+v %+v, was %+v", g.Probe, g.Function, w.Probe)
 		}
 	}
+	if at, err := r.Files[0].At(want.Probes[4].Function.Addr); err != nil || at.Name != "_fini" {
+		t.Errorf("the functions of the file are out of order: %v, %v", at, err)
+	}
 	if n := len(r.Files[0].Markers()); n != 3 {
 		t.Errorf("%d usdt probes are in the replayed file", n)
 	}
@@ -249,7 +252,7 @@ func TestResolveMarkers(t *testing.T) {
 		"usdt:markers:two":           "demo:two",
 		"usdt:" + path + ":demo:two": "demo:two",
 		"usdt:" + path + "::plain":   "demo:plain other:plain",
-		"uprobe:" + path + ":*lain*": "none", // no function is called so
+		"uprobe:" + path + ":*lain*": "no function matches",
 		"plain":                      "none",
 		"uprobe:markers:demo:plain":  "none",
 		"usdt:main":                  "no usdt probe",

@@ -56,6 +56,20 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
 	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
 
+// A usdt probe has its points with their semaphores.
+func TestJSONUsdt(t *testing.T) {
+	s := snapshot()
+	s.Probes = s.Probes[1:]
+	s.Probes[0].Kind, s.Probes[0].Points = probes.USDT, []symbols.Point{{Offset: 16, Semaphore: 32, Arguments: "8@%rdi"}, {Offset: 17}}
+	var b bytes.Buffer
+	if err := JSON(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"points":[{"offset":"0x10","semaphore":"0x20","arguments":"8@%rdi"},{"offset":"0x11"}],"kind":"usdt"`; !strings.Contains(b.String(), want) {
+		t.Errorf("%s is not in %s", want, b.String())
+	}
+}
+
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := JSON(&b, snapshot()); err != nil {

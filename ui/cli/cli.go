@@ -130,7 +130,8 @@ FUNCTION names its own.
 
 FUNCTION is a name as the symbol table or the demangler gives it, a pattern
 (pthread_cond_*), name+0x10, or an address; libc:malloc names its file as well,
-uretprobe:libc:malloc also asks for its latency.
+uretprobe:libc:malloc also asks for its latency. usdt:throw is a usdt
+probe; usdt:libstdc++:libstdcxx:throw names its file and provider as well.
 
 Whose hits count: those of -p, -t, --cgroup, --unit and --container, added up; else
 of everybody who maps TARGET, with a question (-a is yes) if those are many.`,

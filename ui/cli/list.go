@@ -43,13 +43,14 @@ against demangled names, against names as they stand in the symbol table, and
 against all aliases; libc:PATTERN chooses a file of the process as well.
 
 PROBE is ok, count where calls can be counted and not timed, usdt for a usdt probe,
-which is only counted, or no; the reason stands behind the name. CLASS is what a hit
-costs on this kernel: a breakpoint on an instruction that is stepped takes about three
-times as long as on one that is emulated, and on a nop that becomes a call (nop5) a
-fourth of that. Of the versions of a function the default comes first: that is the one
-which a name means. The name of an IFUNC, such as memcpy, leads to the variant that
-running processes use, or that of -p. usdt:PATTERN, with one pattern for names or two as
-in python:line, chooses usdt probes alone, and usdt: all.`,
+which is counted, or no; the reason stands behind the name. CLASS is what a hit costs on
+this kernel: a breakpoint on an instruction that is stepped takes about three times as
+long as on one that is emulated, and on a nop that becomes a call (nop5) a fourth of that.
+
+Of the versions of a function the default comes first: that is the one which a name
+means. The name of an IFUNC, such as memcpy, leads to the variant that running
+processes use, or that of -p. usdt:PATTERN chooses usdt probes alone, by name or
+provider:name; usdt: is all of them.`,
 		Example: `  uprobetop list /usr/bin/node 'v8::Isolate::*'
   uprobetop list -p 4121 libc 'pthread_cond_*'
   uprobetop list -o json ./server handle`,
