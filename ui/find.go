@@ -360,6 +360,12 @@ func (f *finder) drawAbout(m *model, c *chart.Canvas, match symbols.Match) {
 		{"symbol", clean(fn.Symbol.String())},
 		{"address", fmt.Sprintf("%#x, offset %#x in the file", uint64(fn.Addr), uint64(fn.Offset))},
 	}
+	if of := match.File.CloneOf(fn); of != "" {
+		lines = append(lines, [2]string{"clone of", clean(symbols.Symbol{Name: of}.Demangled()) + ", made by the compiler"})
+	}
+	if badge := match.File.Badge(); badge != "" {
+		lines = append(lines, [2]string{"file", badge})
+	}
 	if len(aliases) > 0 {
 		lines = append(lines, [2]string{"aliases", strings.Join(aliases, ", ")})
 	}
