@@ -268,3 +268,19 @@ func TestKernelChroot(t *testing.T) {
 		t.Errorf("%s is inode %d, %q; want %d and not the host's %d", f.Path, f.Ino, f.Badge(), own.Ino, host.Ino)
 	}
 }
+
+// Where a library's addresses and segments lie makes no difference, not even as a
+// prelinker leaves them.
+func TestKernelLibraries(t *testing.T) {
+	program := bpftest.Build(t, "loads")
+	for name, flag := range map[string]string{
+		"prelinked":       "-Wl,-Ttext-segment=0x3000000000",
+		"noseparate-code": "-Wl,-z,noseparate-code",
+		"large pages":     "-Wl,-z,max-page-size=0x200000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := startLoads(t, program, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC", flag))
+			hitsOf(t, processTarget(t, l.cmd.Process.Pid), l)
+		})
+	}
+}

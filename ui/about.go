@@ -47,6 +47,12 @@ func (f *finder) drawAbout(m *model, c *chart.Canvas, match symbols.Match) {
 	if notes := probes.MarkerNotes(match.File, fn); fn.Place == symbols.Marker && len(notes) > 0 {
 		lines = append(lines, [2]string{"usdt", strings.Join(notes, ", ")})
 	}
+	if of := match.File.CloneOf(fn); of != "" {
+		lines = append(lines, [2]string{"clone of", clean(symbols.Symbol{Name: of}.Demangled()) + ", made by the compiler"})
+	}
+	if badge := match.File.Badge(); badge != "" {
+		lines = append(lines, [2]string{"file", badge})
+	}
 	if why := whyNot(match); why != "" {
 		lines = append(lines, [2]string{"no probe", why})
 	} else if class := probes.ClassOf(match.File, fn); class != probes.NoClass {

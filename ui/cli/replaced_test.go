@@ -56,4 +56,8 @@ func TestReplaced(t *testing.T) {
 	if !strings.Contains(r.errors, "1 process runs an older copy of "+program) || strings.Contains(r.out, since) {
 		t.Errorf("stat of the file says\n%s%s", r.out, r.errors)
 	}
+	x := openTerminal(t, 160, 40, program, "main")
+	x.wait("1 process runs an older copy of ")
+	y := openTerminal(t, 160, 40, "-p", pid, name+":main")
+	y.wait(name + " replaced on disk")
 }

@@ -39,7 +39,6 @@ func runScreen(ctx context.Context, s Streams, f *screenFlags, args []string) er
 		target.Close()
 		return err
 	}
-	older(s, target.Filter(), requests)
 	for {
 		config := f.config(target, requests)
 		config.Slow = f.slow
@@ -110,6 +109,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		pid, ok := target.Successor()
 		return strconv.Itoa(pid), ok
 	}}
+	o.Banner = older(config.Filter, target.Files)
 	if yes {
 		o.Accepted = slices.Clone(target.Files)
 	}

@@ -117,7 +117,9 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if err := f.consent(s, config.Filter, requests); err != nil {
 		return err
 	}
-	older(s, config.Filter, requests)
+	if text := older(config.Filter, target.Files); text != "" {
+		fmt.Fprintln(s.Err, "uprobetop: "+text)
+	}
 	without := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)
 	defer stop()

@@ -130,22 +130,18 @@ func (n *ids) Set(text string) error {
 // a question.
 const many = 10
 
-// looking is how long processes are looked through before probes are placed.
+// looking is how long processes are looked through for each file.
 const looking = 500 * time.Millisecond
 
-// older says that processes run an older copy of a file that was named by its path: a
-// count of the one on disk is 0 for them.
-func older(s Streams, filter probes.Filter, requests []probes.Request) {
+// older tells of the processes that run an older copy of a file that was named by its
+// path: a count of the one on disk is 0 for them. It is empty if there are none.
+func older(filter probes.Filter, files []*symbols.File) string {
 	if !filter.Everybody() {
-		return
+		return ""
 	}
-	looked := map[*symbols.File]bool{}
-	for _, r := range requests {
-		if looked[r.File] {
-			continue
-		}
-		looked[r.File] = true
-		n, all := r.File.OldMappers(looking)
+	var all []string
+	for _, f := range files {
+		n, whole := f.OldMappers(looking / 2)
 		if n == 0 {
 			continue
 		}
@@ -153,11 +149,12 @@ func older(s Streams, filter probes.Filter, requests []probes.Request) {
 		if n > 1 {
 			who = format.Count(uint64(n)) + " processes run"
 		}
-		if !all {
+		if !whole {
 			who = "at least " + who
 		}
-		fmt.Fprintf(s.Err, "uprobetop: %s an older copy of %s, which is deleted and does not count here: -p names one\n", who, symbols.Printable(r.File.Path))
+		all = append(all, fmt.Sprintf("%s an older copy of %s, which is deleted and does not count here: -p names one", who, symbols.Printable(f.Path)))
 	}
+	return strings.Join(all, "; ")
 }
 
 // everyCgroup tells whether a filter names the cgroup that all others are in.
