@@ -196,7 +196,7 @@ func TestReplayMarkers(t *testing.T) {
 	}
 	c := newCollectorHere(t, Config{Tap: rec})
 	place(t, c, markerRequests(t, f, "demo:plain", "demo:guarded", "demo:two")...)
-	place(t, c, request(t, f, Entry, "main"), request(t, f, Entry, "_fini")) // behind the others
+	place(t, c, request(t, f, Entry, "main"), request(t, f, Entry, "_start")) // behind the others
 	_, round := passing(t, target)
 	round()
 	want := finish(t, c)
@@ -231,7 +231,7 @@ func TestReplayMarkers(t *testing.T) {
 			t.Errorf("%+v %+v, was %+v", g.Probe, g.Function, w.Probe)
 		}
 	}
-	if at, err := r.Files[0].At(want.Probes[4].Function.Addr); err != nil || at.Name != "_fini" {
+	if at, err := r.Files[0].At(want.Probes[4].Function.Addr); err != nil || at.Name != "_start" {
 		t.Errorf("the functions of the file are out of order: %v, %v", at, err)
 	}
 	if n := len(r.Files[0].Markers()); n != 3 {

@@ -1,6 +1,10 @@
 package symbols
 
-import "strings"
+import (
+	"bytes"
+	"debug/elf"
+	"strings"
+)
 
 // Compilers add these to the name of a function for what they make of it, each with a
 // number behind it or without (gcc, clone_function_name; LLVM, HotColdSplitting and
@@ -53,6 +57,9 @@ func (f *File) Fragment(fn *Function) bool {
 func (f *File) calls(from, to *Function) bool {
 	b := body{f: f, fn: from}
 	code := b.at(0, int(min(from.Size, scanBytes)))
+	if f.Machine != elf.EM_AARCH64 && !holdsCall(code, int64(to.Addr-from.Addr)) {
+		return false
+	}
 	for at := uint64(0); at < uint64(len(code)); {
 		s := f.step(code[at:], at)
 		switch {
@@ -64,4 +71,20 @@ func (f *File) calls(from, to *Function) bool {
 		at += s.length
 	}
 	return false
+}
+
+// holdsCall tells whether there are bytes in x86 code that can be a call of a place,
+// given from its beginning. Nearly always there are none, and nothing is decoded: a
+// large program has ten thousand pieces.
+func holdsCall(code []byte, place int64) bool {
+	const call = 0xe8
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(code[at:], call)
+		if at += next; next < 0 || at+5 > len(code) {
+			return false
+		}
+		if int64(at+5)+int64(int32(order.Uint32(code[at+1:]))) == place {
+			return true
+		}
+	}
 }

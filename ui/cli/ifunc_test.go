@@ -84,7 +84,7 @@ func TestListIFUNC(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		return
 	}
-	if out := run(t, "list", "-p", pid, path, "wide").out; !strings.Contains(out, "  no     wide  (also wide_new; IFUNC, this variant is in use; the first instruction is an AVX") {
+	if out := run(t, "list", "-p", pid, path, "wide").out; !strings.Contains(out, "  no     –         wide  (also wide_new; IFUNC, this variant is in use; the first instruction is an AVX") {
 		t.Errorf("list says\n%s", out)
 	}
 	r = run(t, "stat", "-o", "json", "-d", "10ms", "-p", pid, path, "wi[dt]*")

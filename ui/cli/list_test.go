@@ -88,7 +88,7 @@ func TestListLimits(t *testing.T) {
 	}
 	_, libc := privateLibc(t, first)
 	r := run(t, "list", libc, "_setjmp")
-	if !regexp.MustCompile(`  count  \w+ +_setjmp@@`).MatchString(r.out) || !strings.Contains(r.out, "(counts only: the function returns more than once") {
+	if !regexp.MustCompile(`  count  \w+ +_setjmp@@`).MatchString(r.out) || !strings.Contains(r.out, "counts only: the function returns more than once") {
 		t.Errorf("%+v", r)
 	}
 }

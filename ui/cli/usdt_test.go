@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ func TestListUsdt(t *testing.T) {
 	r := run(t, "list", markers)
 	all := functionColumn(r.out)
 	if n := len(all); n < 5 || !strings.HasPrefix(all[n-4], "demo:guarded (2 sites; semaphore; arguments -4@") || all[n-1] != "other:plain" ||
-		!strings.Contains(r.out, " functions, 4 usdt probes, ") || !strings.Contains(r.out, "  usdt   demo:two  (2 sites") {
+		!strings.Contains(r.out, " functions, 4 usdt probes, ") || !regexp.MustCompile(`  usdt   – +demo:two  \(2 sites`).MatchString(r.out) {
 		t.Errorf("%+v", r)
 	}
 	for pattern, want := range map[string]int{
