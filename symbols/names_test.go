@@ -304,3 +304,14 @@ func TestNearestOfAny(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A name that one table has with its version and another without is one name.
+func TestSetNames(t *testing.T) {
+	v := func(name string) symbol { return symbol{Symbol: Symbol{Name: name, Version: "V1", Default: true}} }
+	bare := func(name string) symbol { return symbol{Symbol: Symbol{Name: name}, rank: notDynamic} }
+	var fn Function
+	fn.setNames([]symbol{bare("a"), v("b"), v("a"), bare("c"), bare("b")})
+	if got := fmt.Sprint(fn.Symbol, fn.Aliases); got != "a@@V1 [b@@V1 c]" {
+		t.Error(got)
+	}
+}

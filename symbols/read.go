@@ -332,7 +332,7 @@ func (f *Function) setNames(same []symbol) {
 		)
 	})
 	same = slices.CompactFunc(same, func(a, b symbol) bool {
-		return a.Name == b.Name && (a.Version == b.Version || b.Version == "")
+		return a.Name == b.Name && (a.Version == b.Version || a.Version == "" || b.Version == "")
 	})
 	if len(same) > 1 {
 		slices.SortStableFunc(same, func(a, b symbol) int {
