@@ -19,8 +19,8 @@ func (sc *scan) choose(d *indirect) {
 			continue
 		default:
 			s.indirect, s.chosen, s.addr, s.size = false, true, c.addr, 0
-			if at, ok := findFrame(d.frames, c.addr); ok {
-				s.size = sc.im.frameSize(at)
+			if start, size, ok := sc.im.frame(c.addr); ok && start == c.addr {
+				s.size = size
 			}
 		}
 		kept = append(kept, s)

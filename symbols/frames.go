@@ -47,30 +47,12 @@ const (
 // a function, or a part of one that the compiler put elsewhere. The header has the
 // beginnings in order, each with its entry in .eh_frame, which has the size.
 func (im *image) frame(addr uint64) (start, size uint64, ok bool) {
-	i := 0
-	for i < len(im.segments) && im.segments[i].typ != elf.PT_GNU_EH_FRAME {
-		i++
-	}
-	if i == len(im.segments) {
+	hdr, count := im.unwindHeader()
+	if hdr == nil {
 		return im.frameInList(addr)
 	}
-	hdr := &im.segments[i]
-	h, err := im.bytes(hdr.off, 12, "unwind table") // version, three encodings, .eh_frame, count
-	if err != nil || h[0] != 1 || h[2] != encUdata4 || h[3] != encTable {
-		return 0, 0, false
-	}
-	switch h[1] & encSize {
-	case encUdata4, encSdata4:
-	default:
-		return 0, 0, false
-	}
-	const entry = 8
-	count := int(order.Uint32(h[8:]))
-	if !within(12, uint64(count)*entry, hdr.filesz) {
-		return 0, 0, false
-	}
 	at := func(i int) (begins, fde uint64) {
-		b, err := im.bytes(hdr.off+12+uint64(i)*entry, entry, "unwind table")
+		b, err := im.bytes(hdr.off+unwindEntries+uint64(i)*unwindEntry, unwindEntry, "unwind table")
 		if err != nil {
 			return ^uint64(0), 0
 		}
@@ -83,6 +65,42 @@ func (im *image) frame(addr uint64) (start, size uint64, ok bool) {
 	start, fde := at(after - 1)
 	begins, size, ok := im.fde(fde)
 	return start, size, ok && begins == start && addr-start < size
+}
+
+const (
+	unwindEntries = 12 // bytes before the entries: version, three encodings, where .eh_frame is, count
+	unwindEntry   = 8  // bytes of one
+)
+
+// unwindHeader is .eh_frame_hdr and the number of its entries; nil if the file has
+// none, or one of another form than linkers write.
+func (im *image) unwindHeader() (hdr *segment, count int) {
+	for i := range im.segments {
+		hdr := &im.segments[i]
+		if hdr.typ != elf.PT_GNU_EH_FRAME {
+			continue
+		}
+		h, err := im.bytes(hdr.off, unwindEntries, "unwind table")
+		if err != nil || h[0] != 1 || h[2] != encUdata4 || h[3] != encTable {
+			return nil, 0
+		}
+		if pointer := h[1] & encSize; pointer != encUdata4 && pointer != encSdata4 {
+			return nil, 0
+		}
+		count := int(order.Uint32(h[8:]))
+		if hdr.filesz < unwindEntries || !within(unwindEntries, uint64(count)*unwindEntry, hdr.filesz) {
+			return nil, 0
+		}
+		return hdr, count
+	}
+	return nil, 0
+}
+
+// hasFrames tells whether frame knows the functions of the file.
+func (im *image) hasFrames() bool {
+	hdr, count := im.unwindHeader()
+	_, listed := im.sectionNamed(".eh_frame")
+	return hdr != nil && count > 0 || hdr == nil && listed
 }
 
 // frameInList looks through .eh_frame itself, entry by entry: static programs can be

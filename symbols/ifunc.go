@@ -20,7 +20,7 @@ type indirect struct {
 	resolvers map[uint64]uint64 // by address, with the size that the symbol gives
 	versions  map[string][]indirectName
 	begins    map[uint64]bool // functions with a symbol
-	frames    []frame         // and those that the unwinder knows
+	framed    bool            // the unwinder knows the others
 
 	asked map[fileID]*relocated // files of processes, each read once
 	told  map[uint64]choice     // by resolver
@@ -52,7 +52,7 @@ func newIndirect(im *image, all []symbol) *indirect {
 	}
 	d := &indirect{
 		im: im, resolvers: map[uint64]uint64{}, versions: map[string][]indirectName{}, begins: map[uint64]bool{},
-		frames: im.functionStarts(), asked: map[fileID]*relocated{}, told: map[uint64]choice{},
+		framed: im.hasFrames(), asked: map[fileID]*relocated{}, told: map[uint64]choice{},
 	}
 	for _, s := range all {
 		switch {
@@ -86,11 +86,11 @@ func (d *indirect) isFunction(addr, resolver uint64) bool {
 		return false
 	case d.begins[addr]:
 		return true
-	case len(d.frames) == 0:
+	case !d.framed:
 		return slices.Contains(d.taken(resolver), addr)
 	}
-	_, ok = findFrame(d.frames, addr)
-	return ok
+	start, _, ok := d.im.frame(addr)
+	return ok && start == addr
 }
 
 // complete tells whether nothing is left to ask.
