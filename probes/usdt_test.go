@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 	"uprobetop/symbols"
 )
@@ -94,7 +95,7 @@ func checkHits(t testing.TB, s *Snapshot, before, after passed) {
 func TestKernelMarkers(t *testing.T) {
 	target := bpftest.Build(t, "markers")
 	f := open(t, target)
-	for _, method := range []Method{UprobeMulti, PerfEvent} {
+	for _, method := range methodsHere() {
 		for _, filtered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/filtered=%v", method, filtered), func(t *testing.T) {
 				pid, round := passing(t, target)
@@ -133,7 +134,7 @@ func TestKernelMarkers(t *testing.T) {
 
 // A command is probed from its first instruction on: its data, where the semaphore is,
 // is mapped after its code.
-func TestKernelMarkersOfCommand(t *testing.T) {
+func TestMarkersOfCommand(t *testing.T) {
 	target := bpftest.Build(t, "markers", "-DMANY")
 	f := open(t, target)
 	var out strings.Builder
@@ -161,12 +162,20 @@ func TestKernelMarkersOfCommand(t *testing.T) {
 	equal(t, "points of demo:many", uint64(len(s.Probes[2].Points)), 2000)
 }
 
+// methodsHere is the ways of attaching that this kernel has.
+func methodsHere() []Method {
+	if bpf.HaveUprobeMulti() != nil {
+		return []Method{PerfEvent}
+	}
+	return []Method{UprobeMulti, PerfEvent}
+}
+
 // All who probe one instruction name the same semaphore: else the kernel refuses.
 func TestKernelMarkerTwice(t *testing.T) {
 	f := open(t, bpftest.Build(t, "markers"))
 	guarded := request(t, f, USDT, "demo:guarded")
 	bare := Request{File: f, Function: &symbols.Function{Symbol: symbols.Symbol{Name: "bare"}, Offset: guarded.Function.Offset}}
-	for _, method := range []Method{UprobeMulti, PerfEvent} {
+	for _, method := range methodsHere() {
 		for _, rs := range [][]Request{{guarded, bare}, {bare, guarded}} {
 			c := newCollectorHere(t, Config{Attach: method})
 			place(t, c, rs[0])
