@@ -81,18 +81,7 @@ func TestImportOfProcess(t *testing.T) {
 	for _, c := range []struct{ preload, want string }{{"", libc}, {mine, mine}} {
 		cmd := exec.Command(program, "1", "1")
 		cmd.Env = []string{"LD_LIBRARY_PATH=" + filepath.Dir(libc), "LD_PRELOAD=" + c.preload}
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { in.Close(); cmd.Wait() })
+		_, out := bpftest.Start(t, cmd)
 		var ready [6]byte // by then the loader is done
 		if _, err := out.Read(ready[:]); err != nil {
 			t.Fatal(err)

@@ -3,8 +3,10 @@
 package bpftest
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,4 +88,26 @@ func Compile(t testing.TB, source string, flags ...string) string {
 		t.Fatalf("gcc: %v\n%s", err, msg)
 	}
 	return out
+}
+
+// Start starts a command with pipes to its input and from its output. It is waited
+// for at the end of the test, once its input has ended.
+func Start(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out *bufio.Reader) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+	})
+	return in, bufio.NewReader(pipe)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"uprobetop/bpf/bpftest"
 )
 
 // privateLibc copies the libc that a program uses, for LD_LIBRARY_PATH: probes
@@ -51,19 +53,8 @@ func startWaiting(t *testing.T, libs, path string, args ...string) *waiting {
 	t.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libs)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); cmd.Wait() })
-	w := &waiting{cmd, in, bufio.NewReader(out)}
+	in, out := bpftest.Start(t, cmd)
+	w := &waiting{cmd, in, out}
 	// From here on everything that it is linked with is mapped.
 	if line, err := w.out.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the target says %q: %v", line, err)

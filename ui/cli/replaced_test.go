@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"uprobetop/bpf/bpftest"
 )
 
 // Of a process that runs an older file than the one on disk, every output says so; and
@@ -19,18 +21,7 @@ func TestReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "1", "main")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); cmd.Wait() })
+	_, out := bpftest.Start(t, cmd)
 	if _, err := out.Read(make([]byte, 8)); err != nil { // it runs its own code
 		t.Fatal(err)
 	}
