@@ -1,7 +1,7 @@
 // Functions, methods, generics: each says how often it was called.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-static CALLS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static CALLS: [AtomicU64; 4] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
 
 fn count(i: usize) {
     CALLS[i].fetch_add(1, Relaxed);
