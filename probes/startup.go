@@ -18,6 +18,9 @@ var startupCode = map[string]uint64{
 }
 
 func startup(fn *symbols.Function) bool {
+	if fn.Size > 20 { // nearly all: their names need not be looked up
+		return false
+	}
 	most, known := startupCode[fn.Name]
 	return known && fn.Size <= most && fn.Into == 0
 }

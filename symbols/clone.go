@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"strings"
+	"sync"
 )
 
 // Compilers add these to the name of a function for what they make of it, each with a
@@ -53,10 +54,19 @@ func (f *File) Fragment(fn *Function) bool {
 	return true
 }
 
+// codeRoom is room for the code of functions that are looked through: a large program
+// has ten thousand.
+var codeRoom = sync.Pool{New: func() any { return new([scanBytes]byte) }}
+
 // calls tells whether a function has an instruction that calls another one.
 func (f *File) calls(from, to *Function) bool {
-	b := body{f: f, fn: from}
-	code := b.at(0, int(min(from.Size, scanBytes)))
+	if f.r == nil {
+		return false
+	}
+	room := codeRoom.Get().(*[scanBytes]byte)
+	defer codeRoom.Put(room)
+	n, _ := f.r.ReadAt(room[:min(from.Size, scanBytes)], int64(from.Offset)) // what cannot be read is not understood
+	code := room[:n]
 	if f.Machine != elf.EM_AARCH64 && !holdsCall(code, int64(to.Addr-from.Addr)) {
 		return false
 	}
