@@ -168,7 +168,7 @@ func (k stepping) becomesCall(code []byte) bool {
 }
 
 const (
-	otherPrefixes = "\x26\x2e\x36\x3e\xf0"         // beside those of isPrefix: es, cs, ss, ds and lock
+	otherPrefixes = "\x26\x2e\x36\x3e\xf0"     // beside those of isPrefix: es, cs, ss, ds and lock
 	nothings      = "\x0f\x89\x8d\x90\xe9\xeb" // the first bytes of nop, mov, lea and jmp
 )
 

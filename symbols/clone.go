@@ -30,6 +30,23 @@ func (f *File) CloneOf(fn *Function) string {
 	return of
 }
 
+// CloneOf is the same as people read it.
+func (l *Listed) CloneOf(f *File) string {
+	raw := f.CloneOf(l.Function)
+	if raw == "" {
+		return ""
+	}
+	// To demangle takes long, and mostly the name is there already: of C++ with what was
+	// added behind it, of Rust without.
+	if name, _, ok := strings.Cut(l.Shown, " [clone ."); ok {
+		return name
+	}
+	if strings.HasPrefix(raw, "_R") && !strings.HasPrefix(l.Shown, "_R") && !l.Old() {
+		return l.Shown
+	}
+	return Symbol{Name: raw}.Demangled()
+}
+
 // Fragment tells whether fn is only a piece of a function, which that jumps to: gcc's
 // foo.cold, LLVM's parts and BOLT's. The stack is then as the function left it, and what
 // is on top is no return address. LLVM has functions of their own by such names, too,

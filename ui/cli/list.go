@@ -308,7 +308,7 @@ func appendNote(to []byte, f *symbols.File, fn *symbols.Listed, limit probes.Lim
 	if fn.Old() {
 		add("old version")
 	}
-	if of := cloneOf(f, fn); of != "" {
+	if of := fn.CloneOf(f); of != "" {
 		add("clone of ", of, " made by the compiler")
 	}
 	for i, other := range fn.Other {
@@ -331,19 +331,6 @@ func appendNote(to []byte, f *symbols.File, fn *symbols.Listed, limit probes.Lim
 		to = append(to, ')')
 	}
 	return to
-}
-
-// cloneOf is the name of the function of which the compiler made this one, as people read
-// it. Of C++ it stands in the name already.
-func cloneOf(f *symbols.File, fn *symbols.Listed) string {
-	raw := f.CloneOf(fn.Function)
-	if raw == "" {
-		return ""
-	}
-	if name, _, ok := strings.Cut(fn.Shown, " [clone ."); ok {
-		return name
-	}
-	return symbols.Symbol{Name: raw}.Demangled()
 }
 
 // cut makes a name and the note behind it fit into room: the note may have what
