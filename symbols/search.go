@@ -66,6 +66,7 @@ type Searcher struct {
 	hits    []hit       // of the last query, if known: where one that says more has to look
 	known   bool        // they are not of a query of letters alone, which has too many
 	slots   []int32     // room for those of a block
+	touched byte
 	queries [2]query    // the last and the one before
 	results [2][]Match  // likewise
 	spans   [2][][2]int // likewise
@@ -147,8 +148,19 @@ func (s *Searcher) searchAll(q *query) {
 			continue
 		}
 		for _, slot := range s.slots {
+			s.touch(b.text, b.entries[slot].from, b.entries[slot].to)
+		}
+		for _, slot := range s.slots {
 			s.look(q, b.hit(i, slot))
 		}
+	}
+}
+
+// touch reads the ends of a name, for nothing but that they are there when they are needed: of
+// names that are touched one after the other, the CPU waits for many at a time.
+func (s *Searcher) touch(text string, from, to uint32) {
+	if from < to {
+		s.touched += text[from] + text[to-1]
 	}
 }
 
@@ -184,6 +196,12 @@ func (s *Searcher) searchHits(q *query) {
 	many := len(hits) > names/4
 	s.hits = s.hits[:0]
 	for i := range hits {
+		const ahead = 64
+		if i%ahead == 0 {
+			for _, h := range hits[i:min(i+ahead, len(hits))] {
+				s.touch(s.blocks[h.block].text, h.from, h.to)
+			}
+		}
 		h := &hits[i]
 		if !many || s.blocks[h.block].marks.have(int(h.slot), &q.mark) {
 			s.look(q, *h)
