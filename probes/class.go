@@ -167,21 +167,35 @@ func (k stepping) becomesCall(code []byte) bool {
 	return k.optimised == 5 && n == 5 && (named || k.anyNop)
 }
 
-const (
-	otherPrefixes = "\x26\x2e\x36\x3e\xf0"     // beside those of isPrefix: es, cs, ss, ds and lock
-	nothings      = "\x0f\x89\x8d\x90\xe9\xeb" // the first bytes of nop, mov, lea and jmp
-)
+// mayDoNothing is false for nearly all that does something: to decode takes long.
+func mayDoNothing(code []byte) bool {
+	op := code
+	for len(op) > 1 && (isPrefix(op[0], true) || strings.IndexByte("\x26\x2e\x36\x3e\xf0", op[0]) >= 0) {
+		op = op[1:]
+	}
+	if len(op) < 2 {
+		return len(op) == 1 && op[0] == 0x90
+	}
+	to, from := op[1]>>3&7, op[1]&7
+	switch op[0] {
+	case 0x90, 0xe9, 0xeb: // nop, jmp
+		return true
+	case 0x0f:
+		return op[1] == 0x1f // nop
+	case 0x89: // mov
+		return to == from
+	case 0x8d: // lea, of which 4 says that another byte has the register
+		return to == from || from == 4
+	}
+	return false
+}
 
 // doesNothing is the length of an instruction of 64-bit code that does nothing, or 0
 // (insn_is_nop): one that is named a nop, a jump to what follows, a register that is
 // moved to itself.
 func doesNothing(code []byte) (n int, named bool) {
-	op := code
-	for len(op) > 1 && (isPrefix(op[0], true) || strings.IndexByte(otherPrefixes, op[0]) >= 0) {
-		op = op[1:]
-	}
-	if len(op) == 0 || strings.IndexByte(nothings, op[0]) < 0 || op[0] == 0x0f && (len(op) < 2 || op[1] != 0x1f) {
-		return 0, false // nearly all: to decode takes long
+	if !mayDoNothing(code) {
+		return 0, false
 	}
 	inst, err := x86asm.Decode(code, 64)
 	if err != nil {

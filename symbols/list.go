@@ -41,7 +41,7 @@ func (f *File) List(pattern string) []Listed {
 		d := demangling{f: f, spent: new(atomic.Int64)}
 		for i, number := range f.chosen(pattern) {
 			bs = append(bs, d.block(number, number+1))
-			found = append(found, f.keyed(&bs[i], i, 0, false))
+			found = append(found, f.keyed(bs[i].entries, i, 0, false))
 		}
 	} else {
 		bs = f.blocks()
@@ -53,7 +53,7 @@ func (f *File) List(pattern string) []Listed {
 	inParallel((len(list)+each-1)/each, func() func(i int) {
 		return func(i int) {
 			for i := i * each; i < min((i+1)*each, len(list)); i++ {
-				list[i] = f.listed(&bs[found[i].block], int(found[i].slot))
+				list[i] = f.listed(bs, &found[i])
 			}
 		}
 	})
@@ -70,7 +70,7 @@ func (f *File) withPart(p part, bs []block) []keyed {
 			}
 			for slot, es := range bs[i].byFunction() {
 				if fits, exact := p.match(&f.Functions[es[0].fn], &bs[i], es); fits {
-					parts[i] = append(parts[i], f.keyed(&bs[i], i, slot, exact))
+					parts[i] = append(parts[i], f.keyed(es, i, slot, exact))
 				}
 			}
 		}
@@ -105,15 +105,20 @@ func (f *File) index(fn *Function) int {
 	return -1
 }
 
-// listed is the function whose names begin at a slot of a block.
-func (f *File) listed(b *block, slot int) Listed {
-	e := b.entries[slot]
-	l := Listed{Function: &f.Functions[e.fn], Shown: b.name(e)}
-	for _, other := range b.entries[slot+1:] {
-		if other.fn != e.fn {
-			break
+// listed is a function with its names, which are in blocks.
+func (f *File) listed(bs []block, k *keyed) Listed {
+	b := &bs[k.block]
+	l := Listed{Function: &f.Functions[k.fn], Shown: b.text[k.from:k.to]}
+	if k.versioned {
+		l.Shown = b.name(b.entries[k.slot])
+	}
+	if k.several {
+		for _, e := range b.entries[k.slot+1:] {
+			if e.fn != k.fn {
+				break
+			}
+			l.Other = append(l.Other, b.name(e))
 		}
-		l.Other = append(l.Other, b.name(other))
 	}
 	return l
 }

@@ -62,10 +62,10 @@ func Search(files []*File, query string, limit int) (matches []Match, total int)
 // Searcher finds functions as a person types. It is for one goroutine at a time.
 type Searcher struct {
 	files   []*File
-	blocks  []searched  // of all files; made at the first search
-	hits    []hit       // of the last query, if known: where one that says more has to look
-	known   bool        // they are not of a query of letters alone, which has too many
-	slots   []int32     // room for those of a block
+	blocks  []searched // of all files; made at the first search
+	hits    []hit      // of the last query, if known: where one that says more has to look
+	known   bool       // they are not of a query of letters alone, which has too many
+	slots   []int32    // room for those of a block
 	touched byte
 	queries [2]query    // the last and the one before
 	results [2][]Match  // likewise

@@ -8,22 +8,25 @@ import (
 	"strings"
 )
 
-// keyed is a function in a list that is put in order: where its names begin, and
-// eight letters of the best. The names of one namespace begin alike, and a comparison
-// that reads both from their beginning would read the same again and again.
+// keyed is a function in a list that is put in order, with eight letters of the best of
+// its names. The names of one namespace begin alike, and a comparison that reads both from
+// their beginning would read the same again and again.
 type keyed struct {
 	key         uint64
-	block, slot int32
-	from, to    uint32 // the best name in the block's text, whatever the version
+	fn          int32  // index into File.Functions
+	block, slot int32  // where its names begin
+	from, to    uint32 // the best in the block's text, whatever the version
+	several     bool   // more names follow
+	versioned   bool   // the version stands behind the name
 	exact       bool   // the pattern is one of its names
 }
 
-// keyed is the function whose names begin at a slot of the block with this number.
-func (f *File) keyed(b *block, number, slot int, exact bool) keyed {
-	e := b.entries[slot]
-	k := keyed{block: int32(number), slot: int32(slot), from: e.from, to: e.to, exact: exact}
+// keyed is the function whose names, es, begin at a slot of the block with this number.
+func (f *File) keyed(es []entry, number, slot int, exact bool) keyed {
+	e := es[0]
+	k := keyed{fn: e.fn, block: int32(number), slot: int32(slot), from: e.from, to: e.to, several: len(es) > 1, exact: exact}
 	if fn := &f.Functions[e.fn]; fn.old() {
-		k.to -= uint32(len("@" + Printable(fn.Version)))
+		k.versioned, k.to = true, k.to-uint32(len("@"+Printable(fn.Version)))
 	}
 	return k
 }
@@ -36,16 +39,12 @@ type ordering struct {
 
 func (o *ordering) name(k *keyed) string { return o.bs[k.block].text[k.from:k.to] }
 
-func (o *ordering) function(k *keyed) *Function {
-	return &o.f.Functions[o.bs[k.block].entries[k.slot].fn]
-}
-
 // compare puts the versions of one name in order, and those that read alike.
 func (o *ordering) compare(a, b *keyed) int {
 	if c := strings.Compare(o.name(a), o.name(b)); c != 0 {
 		return c
 	}
-	x, y := o.function(a), o.function(b)
+	x, y := &o.f.Functions[a.fn], &o.f.Functions[b.fn]
 	return cmp.Or(
 		cmp.Compare(x.age(x.Name), y.age(y.Name)),
 		strings.Compare(y.Version, x.Version),
