@@ -197,6 +197,10 @@ func doesNothing(code []byte) (n int, named bool) {
 	if !mayDoNothing(code) {
 		return 0, false
 	}
+	return decodeNothing(code)
+}
+
+func decodeNothing(code []byte) (n int, named bool) {
 	inst, err := x86asm.Decode(code, 64)
 	if err != nil {
 		return 0, false
