@@ -99,7 +99,11 @@ func branches(code []byte) bool {
 // isPrefix tells the prefixes that can stand before an opcode and that the kernel
 // steps: operand and address size, rep, fs and gs, in 64-bit code REX.
 func isPrefix(b byte, is64 bool) bool {
-	return bytes.IndexByte([]byte{0x66, 0x67, 0xf2, 0xf3, 0x64, 0x65}, b) >= 0 || is64 && b&0xf0 == 0x40
+	switch b {
+	case 0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3:
+		return true
+	}
+	return is64 && b&0xf0 == 0x40
 }
 
 // isString tells the opcodes of ins, outs, movs, cmps, stos, lods and scas.
@@ -128,6 +132,14 @@ func twice(name string) bool {
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
+	if f := refusal(r); f.Verdict != Fine || r.Kind != Return {
+		return f
+	}
+	return checkHazards(r, h)
+}
+
+// refusal is Check without what a person can say yes to.
+func refusal(r Request) Finding {
 	if f := checkPlace(r); f.Verdict != Fine {
 		return f
 	}
@@ -137,18 +149,18 @@ func Check(r Request, h Hazards) Finding {
 	if startup(r.Function) {
 		return Finding{Verdict: Refuses, Reason: "start-up code of the compiler, not of the program"}
 	}
-	var asks Finding
 	if r.Kind == Return {
-		if asks = checkReturn(r, h); asks.Verdict == Refuses {
-			return asks
+		if f := checkReturn(r); f.Verdict != Fine {
+			return f
 		}
 	}
-	for _, at := range r.File.Points(r.Function) {
+	var room [2]symbols.Point
+	for _, at := range r.File.AppendPoints(room[:0], r.Function) {
 		if f := checkPoint(r, at); f.Verdict != Fine {
 			return f
 		}
 	}
-	return asks
+	return Finding{}
 }
 
 // checkPoint looks at the instruction that gets the breakpoint.
@@ -216,7 +228,8 @@ const beside = "probe an instruction beside it"
 // hit. Where a function begins nothing is below the stack pointer yet.
 var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
-func checkReturn(r Request, h Hazards) Finding {
+// checkReturn finds why a function cannot be timed, whatever a person says.
+func checkReturn(r Request) Finding {
 	const count = "count entries, without -r"
 	if r.Function.Into > 0 {
 		return Finding{Verdict: Refuses, Reason: "a return probe inside a function would overwrite what stands where the return address is at its beginning", Way: count}
@@ -237,6 +250,11 @@ func checkReturn(r Request, h Hazards) Finding {
 			Way:     count,
 		}
 	}
+	return Finding{}
+}
+
+// checkHazards finds what makes every function of a file dangerous to time.
+func checkHazards(r Request, h Hazards) Finding {
 	const way = "say yes to place it, or count its entries alone"
 	if r.File.Switches {
 		h.Switches = r.File.Path

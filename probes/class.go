@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"sync"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -66,10 +67,9 @@ func (k stepping) of(f *symbols.File, fn *symbols.Function) Class {
 		return NoClass
 	}
 	dearest := NoClass
-	for _, p := range f.Points(fn) {
-		at := *fn
-		at.Offset = p.Offset
-		code, err := f.Code(&at, maxInstruction)
+	var room [2]symbols.Point
+	for _, p := range f.AppendPoints(room[:0], fn) {
+		code, err := f.CodeAt(fn, p.Offset, maxInstruction)
 		if err != nil || len(code) == 0 {
 			return NoClass
 		}
@@ -144,6 +144,9 @@ var nops = [][]byte{
 // nopLength is the bytes of one of these nops, or 0 if code begins with another
 // instruction.
 func nopLength(code []byte) int {
+	if len(code) == 0 || code[0] != 0x0f && code[0] != 0x66 {
+		return 0
+	}
 	for _, n := range nops {
 		if bytes.HasPrefix(code, n) {
 			return len(n)
@@ -164,10 +167,40 @@ func (k stepping) becomesCall(code []byte) bool {
 	return k.optimised == 5 && n == 5 && (named || k.anyNop)
 }
 
+// mayDoNothing is false for nearly all that does something: to decode takes long.
+func mayDoNothing(code []byte) bool {
+	op := code
+	for len(op) > 1 && (isPrefix(op[0], true) || strings.IndexByte("\x26\x2e\x36\x3e\xf0", op[0]) >= 0) {
+		op = op[1:]
+	}
+	if len(op) < 2 {
+		return len(op) == 1 && op[0] == 0x90
+	}
+	to, from := op[1]>>3&7, op[1]&7
+	switch op[0] {
+	case 0x90, 0xe9, 0xeb: // nop, jmp
+		return true
+	case 0x0f:
+		return op[1] == 0x1f // nop
+	case 0x89: // mov
+		return to == from
+	case 0x8d: // lea, of which 4 says that another byte has the register
+		return to == from || from == 4
+	}
+	return false
+}
+
 // doesNothing is the length of an instruction of 64-bit code that does nothing, or 0
 // (insn_is_nop): one that is named a nop, a jump to what follows, a register that is
 // moved to itself.
 func doesNothing(code []byte) (n int, named bool) {
+	if !mayDoNothing(code) {
+		return 0, false
+	}
+	return decodeNothing(code)
+}
+
+func decodeNothing(code []byte) (n int, named bool) {
 	inst, err := x86asm.Decode(code, 64)
 	if err != nil {
 		return 0, false

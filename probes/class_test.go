@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,4 +184,29 @@ func TestLetThroughIsAttachable(t *testing.T) {
 		}
 	}
 	t.Logf("%d are let through, %d refused", len(rs), refused)
+}
+
+// What is passed over without decoding does something.
+func TestMayDoNothing(t *testing.T) {
+	nothing := 0
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		code := make([]byte, maxInstruction)
+		for i := range code {
+			code[i] = byte(r.Uint32())
+		}
+		first := []byte{0x66, 0x48, 0x4d, 0x2e, 0x90, 0x0f, 0x1f, 0x89, 0x8d, 0xe9, 0xeb, 0x00, 0xc0, 0x24}
+		for i := range 5 {
+			code[i] = first[r.IntN(len(first))]
+		}
+		if n, _ := decodeNothing(code); n > 0 {
+			nothing++
+			if !mayDoNothing(code) {
+				t.Fatalf("% x does nothing", code[:n])
+			}
+		}
+	}
+	if nothing < 1000 {
+		t.Errorf("%d instructions that do nothing", nothing)
+	}
 }

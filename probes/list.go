@@ -25,11 +25,11 @@ func (a Ability) String() string { return [...]string{"ok", "count", "no"}[a] }
 // Able tells what can be measured of a function, and why not more. What a person
 // could say yes to counts as possible.
 func Able(f *symbols.File, fn *symbols.Function) (Ability, Finding) {
-	timed := Check(Request{Kind: Return, File: f, Function: fn}, Hazards{})
-	if timed.Verdict != Refuses {
+	timed := refusal(Request{Kind: Return, File: f, Function: fn})
+	if timed.Verdict == Fine {
 		return Times, Finding{}
 	}
-	if entry := Check(Request{Kind: CountingKind(fn), File: f, Function: fn}, Hazards{}); entry.Verdict == Refuses {
+	if entry := refusal(Request{Kind: CountingKind(fn), File: f, Function: fn}); entry.Verdict != Fine {
 		return Cannot, entry
 	}
 	return Counts, timed

@@ -127,16 +127,21 @@ func listed(f *symbols.File, s Spec) (found []symbols.Listed) {
 		}
 		return found
 	}
+	found = f.List(s.Function)
+	marker := func(l symbols.Listed) bool { return l.Place == symbols.Marker }
+	if s.Kind != USDT && !slices.ContainsFunc(found, marker) {
+		return found
+	}
 	var markers []symbols.Listed
-	for _, l := range f.List(s.Function) {
-		switch {
-		case l.Place == symbols.Marker:
+	for _, l := range found {
+		if marker(l) {
 			markers = append(markers, l)
-		case s.Kind != USDT:
-			found = append(found, l)
 		}
 	}
-	return append(found, markers...)
+	if s.Kind == USDT {
+		return markers
+	}
+	return append(slices.DeleteFunc(found, marker), markers...)
 }
 
 // completeMarkers is the names of usdt probes that begin with a text, with their provider once that is in it.

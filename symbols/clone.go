@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"strings"
+	"sync"
 )
 
 // Compilers add these to the name of a function for what they make of it, each with a
@@ -27,6 +28,23 @@ func (f *File) CloneOf(fn *Function) string {
 		}
 	}
 	return of
+}
+
+// CloneOf is the same as people read it.
+func (l *Listed) CloneOf(f *File) string {
+	raw := f.CloneOf(l.Function)
+	if raw == "" {
+		return ""
+	}
+	// To demangle takes long, and mostly the name is there already: of C++ with what was
+	// added behind it, of Rust without.
+	if name, _, ok := strings.Cut(l.Shown, " [clone ."); ok {
+		return name
+	}
+	if strings.HasPrefix(raw, "_R") && !strings.HasPrefix(l.Shown, "_R") && !l.Old() {
+		return l.Shown
+	}
+	return Symbol{Name: raw}.Demangled()
 }
 
 // Fragment tells whether fn is only a piece of a function, which that jumps to: gcc's
@@ -53,10 +71,19 @@ func (f *File) Fragment(fn *Function) bool {
 	return true
 }
 
+// codeRoom is room for the code of functions that are looked through: a large program
+// has ten thousand.
+var codeRoom = sync.Pool{New: func() any { return new([scanBytes]byte) }}
+
 // calls tells whether a function has an instruction that calls another one.
 func (f *File) calls(from, to *Function) bool {
-	b := body{f: f, fn: from}
-	code := b.at(0, int(min(from.Size, scanBytes)))
+	if f.r == nil {
+		return false
+	}
+	room := codeRoom.Get().(*[scanBytes]byte)
+	defer codeRoom.Put(room)
+	n, _ := f.r.ReadAt(room[:min(from.Size, scanBytes)], int64(from.Offset)) // what cannot be read is not understood
+	code := room[:n]
 	if f.Machine != elf.EM_AARCH64 && !holdsCall(code, int64(to.Addr-from.Addr)) {
 		return false
 	}

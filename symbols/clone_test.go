@@ -18,6 +18,26 @@ func TestCloneOf(t *testing.T) {
 	}
 }
 
+// What a list says of a clone is what the demangler makes of the raw name.
+func TestListedCloneOf(t *testing.T) {
+	f := named("foo.part.0", "_Z3bari.isra.0.cold", "_ZN1aC2ILi1EEEv.cold", "_RNvC1a4main.cold", "_RNv.cold", "_Zq.cold",
+		"_ZN4core3ptr4drop17h0123456789abcdefE.cold", "plain", "_Z3barv")
+	clones := 0
+	for _, l := range f.List("") {
+		want := ""
+		if raw := f.CloneOf(l.Function); raw != "" {
+			want = Symbol{Name: raw}.Demangled()
+			clones++
+		}
+		if got := l.CloneOf(f); got != want {
+			t.Errorf("%s is a clone of %q, want %q", l.Name, got, want)
+		}
+	}
+	if clones != 7 {
+		t.Errorf("%d clones, want 7", clones)
+	}
+}
+
 // A name means the function and never a clone of it; a pattern can mean both.
 func TestClonesAreNotFolded(t *testing.T) {
 	f := named("foo", "foo.part.0", "foo.cold", "_Z3bari", "_Z3bari.cold")

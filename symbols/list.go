@@ -1,7 +1,6 @@
 package symbols
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -36,32 +35,47 @@ func (l *Listed) Old() bool { return l.old() }
 // functions come in the order of their names, an exact name first, and of the
 // versions of one the default first.
 func (f *File) List(pattern string) []Listed {
-	var found []ranked
+	var bs []block
+	var found []keyed
 	if IsGlob(pattern) {
 		d := demangling{f: f, spent: new(atomic.Int64)}
-		for _, i := range f.chosen(pattern) {
-			b := d.block(i, i+1)
-			found = append(found, f.rank(&b, b.entries, false))
+		for i, number := range f.chosen(pattern) {
+			bs = append(bs, d.block(number, number+1))
+			found = append(found, f.keyed(bs[i].entries, i, 0, false))
 		}
 	} else {
-		p, bs := newPart(pattern), f.blocks()
-		parts := make([][]ranked, len(bs))
-		inParallel(len(bs), func() func(i int) {
-			return func(i int) {
-				for es := range bs[i].byFunction() {
-					if fits, exact := p.match(&f.Functions[es[0].fn], &bs[i], es); fits {
-						parts[i] = append(parts[i], f.rank(&bs[i], es, exact))
-					}
+		bs = f.blocks()
+		found = f.withPart(newPart(pattern), bs)
+	}
+	(&ordering{f, bs}).sort(found)
+	list := make([]Listed, len(found))
+	const each = 4096 // functions
+	inParallel((len(list)+each-1)/each, func() func(i int) {
+		return func(i int) {
+			for i := i * each; i < min((i+1)*each, len(list)); i++ {
+				list[i] = f.listed(bs, &found[i])
+			}
+		}
+	})
+	return list
+}
+
+// withPart is the functions of which a name has a part.
+func (f *File) withPart(p part, bs []block) []keyed {
+	parts := make([][]keyed, len(bs))
+	inParallel(len(bs), func() func(i int) {
+		return func(i int) {
+			if p.text == "" {
+				parts[i] = make([]keyed, 0, min(blockFunctions, len(bs[i].entries)))
+			}
+			for slot, es := range bs[i].byFunction() {
+				if fits, exact := p.match(&f.Functions[es[0].fn], &bs[i], es); fits {
+					parts[i] = append(parts[i], f.keyed(es, i, slot, exact))
 				}
 			}
-		})
-		found = slices.Concat(parts...)
-	}
-	list := make([]Listed, len(found))
-	for i, k := range sorted(found) {
-		list[i] = found[k.i].Listed
-	}
-	return list
+		}
+	})
+	return slices.Concat(parts...)
 }
 
 // chosen is the functions, by number, that a pattern with signs means: those that
@@ -91,34 +105,22 @@ func (f *File) index(fn *Function) int {
 	return -1
 }
 
-// ranked is a function on its way into a list.
-type ranked struct {
-	Listed
-	family string // the name, whatever the version
-	exact  bool   // the pattern is one of its names
-}
-
-// rank makes a function ready to be sorted; es are those of its names that read
-// differently.
-func (f *File) rank(b *block, es []entry, exact bool) ranked {
-	r := ranked{Listed: Listed{Function: &f.Functions[es[0].fn], Shown: b.name(es[0])}, exact: exact}
-	for _, e := range es[1:] {
-		r.Other = append(r.Other, b.name(e))
+// listed is a function with its names, which are in blocks.
+func (f *File) listed(bs []block, k *keyed) Listed {
+	b := &bs[k.block]
+	l := Listed{Function: &f.Functions[k.fn], Shown: b.text[k.from:k.to]}
+	if k.versioned {
+		l.Shown = b.name(b.entries[k.slot])
 	}
-	if r.family = r.Shown; r.Old() {
-		r.family = strings.TrimSuffix(r.Shown, "@"+Printable(r.Version))
+	if k.several {
+		for _, e := range b.entries[k.slot+1:] {
+			if e.fn != k.fn {
+				break
+			}
+			l.Other = append(l.Other, b.name(e))
+		}
 	}
-	return r
-}
-
-// compare puts the versions of one name in order, and those that read alike.
-func (a *ranked) compare(b *ranked) int {
-	return cmp.Or(
-		strings.Compare(a.family, b.family),
-		cmp.Compare(a.age(a.Name), b.age(b.Name)),
-		strings.Compare(b.Version, a.Version),
-		cmp.Compare(a.Addr, b.Addr),
-	)
+	return l
 }
 
 // part is a part of a name that a person typed, made ready.
@@ -154,18 +156,17 @@ func (p *part) match(fn *Function, b *block, es []entry) (fits, exact bool) {
 	return fits, exact
 }
 
-// byFunction is the names of each function that read differently, the best first.
-func (b *block) byFunction() iter.Seq[[]entry] {
-	return func(yield func([]entry) bool) {
-		for es := b.entries; len(es) > 0; {
-			n := 1
-			for n < len(es) && es[n].fn == es[0].fn {
-				n++
+// byFunction is the names of each function that read differently, the best first,
+// with the slot at which they begin.
+func (b *block) byFunction() iter.Seq2[int, []entry] {
+	return func(yield func(int, []entry) bool) {
+		for from, to := 0, 0; from < len(b.entries); from = to {
+			for to = from + 1; to < len(b.entries) && b.entries[to].fn == b.entries[from].fn; {
+				to++
 			}
-			if !yield(es[:n]) {
+			if !yield(from, b.entries[from:to]) {
 				return
 			}
-			es = es[n:]
 		}
 	}
 }

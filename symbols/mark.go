@@ -1,11 +1,15 @@
 package symbols
 
+import "slices"
+
 // mark says which letters a text has, and which pairs of letters stand side by
 // side in it; the case of letters does not count. A name whose mark lacks what the
 // mark of a word has does not have the word: most names need not be read. The first
-// number has a bit for each letter, the others one for the hash of each pair: that
-// of a pair can be there for another one.
-type mark [5]uint64
+// number has a bit for each letter, the next four have one for the hash of each pair:
+// that of a pair can be there for another one. The last has the letters of upper case.
+type mark [6]uint64
+
+const upperCase = len(mark{}) - 1
 
 // add adds the letters of a text.
 func (m *mark) add(text string) {
@@ -14,8 +18,10 @@ func (m *mark) add(text string) {
 	}
 	before := letterCodes[text[0]]
 	m[0] |= 1 << before
+	m[upperCase] |= upperBits[text[0]]
 	for i := 1; i < len(text); i++ {
 		code := letterCodes[text[i]]
+		m[upperCase] |= upperBits[text[i]]
 		m[0] |= 1 << (code & 63)
 		pair := (before*37 ^ code) * 151
 		m[1+pair>>6] |= 1 << (pair & 63)
@@ -36,9 +42,16 @@ var letterCodes = func() (codes [256]uint8) {
 	return codes
 }()
 
+var upperBits = func() (bits [256]uint64) {
+	for c := 'A'; c <= 'Z'; c++ {
+		bits[c] = 1 << (c - 'A')
+	}
+	return bits
+}()
+
 // certain says that a mark which has that of the word says it all.
-func certain(word string) bool {
-	return len(word) == 1 && (letter(word[0]) || digit(word[0])) && word[0] < 0x80
+func certain(word string, matchCase bool) bool {
+	return len(word) == 1 && word[0] < 0x80 && (digit(word[0]) || letter(word[0]) && (!matchCase || word[0] < 'a'))
 }
 
 // marks are the marks of a block's names, and the letter with which each begins, in
@@ -77,6 +90,29 @@ func (ms *marks) have(slot int, of *mark) bool {
 		}
 	}
 	return true
+}
+
+// all is the entries that have, in the room of slots.
+func (ms *marks) all(slots []int32, of *mark) []int32 {
+	n := len(ms.first)
+	slots = slices.Grow(slots[:0], n)[:n]
+	for slot := range slots {
+		slots[slot] = int32(slot)
+	}
+	for i, need := range of {
+		if need == 0 {
+			continue
+		}
+		numbers, kept := ms.numbers[i], 0
+		for _, slot := range slots {
+			slots[kept] = slot
+			if numbers[slot]&need == need {
+				kept++
+			}
+		}
+		slots = slots[:kept]
+	}
+	return slots
 }
 
 // marked is blocks with the marks that a search needs.

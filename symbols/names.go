@@ -144,7 +144,7 @@ type nameCache struct {
 	markOnce sync.Once
 
 	rawOnce sync.Once
-	raw     map[string][]int32 // functions by raw name without version, best first
+	raw     rawIndex // without versions
 }
 
 // blockFunctions is how many functions have their names in one block.

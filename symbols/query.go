@@ -22,13 +22,12 @@ func (q *query) set(s string) {
 	const longest = 256 // bytes; nobody types more, and a paste is still bounded
 	s = s[:min(len(s), longest)]
 	*q = query{words: q.words[:0], certain: true, least: prefix}
+	q.matchCase = strings.ContainsFunc(s, func(r rune) bool { return 'A' <= r && r <= 'Z' })
 	for w := range strings.FieldsSeq(s) {
 		q.words = append(q.words, w)
 		q.mark.add(w)
-		q.certain = q.certain && certain(w)
+		q.certain = q.certain && certain(w, q.matchCase)
 	}
-	q.matchCase = strings.ContainsFunc(s, func(r rune) bool { return 'A' <= r && r <= 'Z' })
-	q.certain = q.certain && !q.matchCase
 	if q.whole = oneSpaced(s, q.words); q.whole != "" {
 		q.first = lowerByte(q.whole[0])
 	}

@@ -62,8 +62,11 @@ func Search(files []*File, query string, limit int) (matches []Match, total int)
 // Searcher finds functions as a person types. It is for one goroutine at a time.
 type Searcher struct {
 	files   []*File
-	blocks  []searched  // of all files; made at the first search
-	hits    []hit       // of the last query: where one that says more has to look
+	blocks  []searched // of all files; made at the first search
+	hits    []hit      // of the last query, if known: where one that says more has to look
+	known   bool       // they are not of a query of letters alone, which has too many
+	slots   []int32    // room for those of a block
+	touched byte
 	queries [2]query    // the last and the one before
 	results [2][]Match  // likewise
 	spans   [2][][2]int // likewise
@@ -75,7 +78,14 @@ type Searcher struct {
 
 type searched struct {
 	*block
-	file *File
+	file    *File
+	code    int32 // functions of the file that have code; they come first
+	several bool  // some functions have several names
+}
+
+func newSearched(f *File, b *block, code int) searched {
+	several := slices.ContainsFunc(b.entries, func(e entry) bool { return e.alias >= 0 })
+	return searched{b, f, int32(code), several}
 }
 
 // NewSearcher is a search in these files.
@@ -98,7 +108,7 @@ func (s *Searcher) Search(text string, limit int) (matches []Match, total int) {
 	q.set(text)
 	s.total, s.best.quality = 0, nowhere
 	s.top.begin(max(limit, 0))
-	if s.blocks != nil && q.narrows(last) {
+	if s.known && q.narrows(last) {
 		s.searchHits(q)
 	} else {
 		s.searchAll(q)
@@ -123,21 +133,54 @@ func (s *Searcher) searchAll(q *query) {
 	if s.blocks == nil {
 		s.blocks = []searched{}
 		for _, f := range s.files {
-			bs := f.marked()
+			bs, code := f.marked(), len(f.code())
 			for i := range bs {
-				s.blocks = append(s.blocks, searched{&bs[i], f})
+				s.blocks = append(s.blocks, newSearched(f, &bs[i], code))
 			}
 		}
 	}
-	s.hits = s.hits[:0]
+	s.hits, s.known = s.hits[:0], !q.certain
 	for i := range s.blocks {
-		b := s.blocks[i].block
-		for slot := range b.entries {
-			if b.marks.have(slot, &q.mark) {
-				e := &b.entries[slot]
-				several := e.alias >= 0 || slot+1 < len(b.entries) && b.entries[slot+1].alias >= 0
-				s.look(q, hit{int32(i), int32(slot), e.from, e.to, b.marks.first[slot], several})
-			}
+		b := &s.blocks[i]
+		s.slots = b.marks.all(s.slots, &q.mark)
+		if q.certain && !b.several {
+			s.count(q, i)
+			continue
+		}
+		for _, slot := range s.slots {
+			s.touch(b.text, b.entries[slot].from, b.entries[slot].to)
+		}
+		for _, slot := range s.slots {
+			s.look(q, b.hit(i, slot))
+		}
+	}
+}
+
+// touch reads the ends of a name, for nothing but that they are there when they are needed: of
+// names that are touched one after the other, the CPU waits for many at a time.
+func (s *Searcher) touch(text string, from, to uint32) {
+	if from < to {
+		s.touched += text[from] + text[to-1]
+	}
+}
+
+// hit is the entry at a slot of the block with this number.
+func (b *searched) hit(number int, slot int32) hit {
+	e, next := &b.entries[slot], int(slot)+1
+	several := b.several && (e.alias >= 0 || next < len(b.entries) && b.entries[next].alias >= 0)
+	return hit{int32(number), slot, e.from, e.to, b.marks.first[slot], several}
+}
+
+// count counts the names at s.slots of a block, all of which match, and looks at those that
+// may be among the best.
+func (s *Searcher) count(q *query, number int) {
+	b := &s.blocks[number]
+	for _, slot := range s.slots {
+		e := &b.entries[slot]
+		if b.marks.first[slot] == q.first || s.top.wants(q.least, int(e.to-e.from)) {
+			s.look(q, b.hit(number, slot))
+		} else {
+			s.total++
 		}
 	}
 }
@@ -153,6 +196,12 @@ func (s *Searcher) searchHits(q *query) {
 	many := len(hits) > names/4
 	s.hits = s.hits[:0]
 	for i := range hits {
+		const ahead = 64
+		if i%ahead == 0 {
+			for _, h := range hits[i:min(i+ahead, len(hits))] {
+				s.touch(s.blocks[h.block].text, h.from, h.to)
+			}
+		}
 		h := &hits[i]
 		if !many || s.blocks[h.block].marks.have(int(h.slot), &q.mark) {
 			s.look(q, *h)
@@ -178,7 +227,9 @@ func (s *Searcher) look(q *query, h hit) {
 		s.total++
 		s.takeBest()
 	}
-	s.hits = append(s.hits, h)
+	if s.known || h.several {
+		s.hits = append(s.hits, h)
+	}
 	if quality < s.best.quality && (h.several || s.top.wants(quality, len(name))) {
 		s.best = candidate{name, quality, h}
 	}
@@ -192,7 +243,7 @@ func (s *Searcher) sameFunction(a, b hit) bool {
 // takeBest is called when all names of a function were seen.
 func (s *Searcher) takeBest() {
 	if s.best.quality < nowhere {
-		if b := s.blocks[s.best.block]; b.file.Functions[b.entries[s.best.slot].fn].Place >= NoCode {
+		if b := &s.blocks[s.best.block]; b.entries[s.best.slot].fn >= b.code {
 			s.best.quality += elsewhere
 		}
 		s.top.add(s.best)

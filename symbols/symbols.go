@@ -160,19 +160,22 @@ func (f *File) code() []Function {
 // Points is where the breakpoints of a function go, at least one. A call hits one of
 // them once, unless it says Again. Of a usdt probe there is one for each place that can
 // be probed, which may be none, and the hits are the sum.
-func (f *File) Points(fn *Function) []Point {
+func (f *File) Points(fn *Function) []Point { return f.AppendPoints(nil, fn) }
+
+// AppendPoints appends what Points returns.
+func (f *File) AppendPoints(to []Point, fn *Function) []Point {
 	if fn.Place == Marker {
-		return f.pointsOf(fn)
+		return append(to, f.pointsOf(fn)...)
 	}
 	at := Point{Offset: fn.Offset}
 	if f.Go && fn.Into == 0 && fn.Place < NoCode && f.r != nil {
 		at = f.goPoint(fn)
 	}
-	points := []Point{at}
-	if fn.Place == InFile {
-		points = append(points, f.more[fn.Addr]...)
+	to = append(to, at)
+	if fn.Place == InFile && len(f.more) > 0 {
+		to = append(to, f.more[fn.Addr]...)
 	}
-	return points
+	return to
 }
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and

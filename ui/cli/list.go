@@ -135,7 +135,7 @@ func listTable(w *bufio.Writer, all []probes.Listing, width int) error {
 			address, size = max(address, fn.Addr), max(size, fn.Size)
 		}
 		r := listRows{Listing: l, width: width}
-		r.wide = []int{max(len("ADDRESS"), len(hex(address))), max(len("SIZE"), len(fmt.Sprint(size))), -len("PROBE"), -len("emulated")}
+		r.wide = []int{max(len("ADDRESS"), len(fmt.Sprintf("%#x", uint64(address)))), max(len("SIZE"), len(fmt.Sprint(size))), -len("PROBE"), -len("emulated")}
 		fmt.Fprintf(w, "%*s  %*s  PROBE  CLASS     FUNCTION\n", r.wide[0], "ADDRESS", r.wide[1], "SIZE")
 		if err := r.write(w); err != nil {
 			return err
@@ -175,34 +175,44 @@ func (r *listRows) write(w io.Writer) error {
 	return nil
 }
 
-// append appends the row of a function.
+// append appends the row of a function. There can be a hundred thousand, for which fmt
+// takes a third of the time of a list.
 func (r *listRows) append(to []byte, fn *symbols.Listed) []byte {
 	limit := r.Limits[fn.Function]
-	name, note := fn.Versioned(), listNote(r.File, fn, limit)
+	var room [24]byte
+	to = appendCell(to, r.wide[0], appendAddress(room[:0], fn))
+	to = appendCell(to, r.wide[1], appendSize(room[:0], fn))
+	to = appendCell(to, r.wide[2], append(room[:0], able(fn, limit)...))
+	to = appendCell(to, r.wide[3], append(room[:0], listClass(r.File, fn, limit)...))
+	from := len(to)
+	to = append(to, fn.Versioned()...)
+	name := len(to)
+	to = appendNote(to, r.File, fn, limit)
 	if r.width > 0 {
-		name, note = cut(name, note, r.width-r.wide[0]-r.wide[1]-len("      PROBE  CLASS     "))
+		room := r.width - r.wide[0] - r.wide[1] - len("      PROBE  CLASS     ")
+		cutName, note := cut(string(to[from:name]), strings.TrimPrefix(string(to[name:]), "  "), room)
+		if to = append(to[:from], cutName...); note != "" {
+			to = append(append(to, "  "...), note...)
+		}
 	}
-	if note != "" {
-		name += "  " + note
-	}
-	return appendRow(to, r.wide, listAddress(fn), listSize(fn), able(fn, limit), listClass(r.File, fn, limit), name)
+	return append(to, '\n')
 }
 
 const none = "–"
 
-// listAddress is where a function is, if that is in the file.
-func listAddress(fn *symbols.Listed) string {
+// appendAddress appends where a function is, if that is in the file.
+func appendAddress(to []byte, fn *symbols.Listed) []byte {
 	if fn.Place == symbols.Imported {
-		return none
+		return append(to, none...)
 	}
-	return hex(fn.Addr)
+	return strconv.AppendUint(append(to, "0x"...), uint64(fn.Addr), 16)
 }
 
-func listSize(fn *symbols.Listed) string {
+func appendSize(to []byte, fn *symbols.Listed) []byte {
 	if fn.Size == 0 {
-		return none
+		return append(to, none...)
 	}
-	return strconv.FormatUint(fn.Size, 10)
+	return strconv.AppendUint(to, fn.Size, 10)
 }
 
 // listClass is the class of what can be probed.
@@ -213,31 +223,18 @@ func listClass(f *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
 	return cmp.Or(probes.ClassOf(f, fn.Function).String(), none)
 }
 
-func hex(a symbols.Addr) string { return "0x" + strconv.FormatUint(uint64(a), 16) }
-
 const spaces = "                                "
 
-// appendRow appends a line of cells, two spaces apart: to the right of a width, to
-// the left of a negative one, and as it is where there is none. There can be a
-// hundred thousand lines, for which fmt takes a third of the time of a list.
-func appendRow(to []byte, widths []int, cells ...string) []byte {
-	for i, cell := range cells {
-		if i > 0 {
-			to = append(to, "  "...)
-		}
-		pad := 0
-		if i < len(widths) {
-			pad = max(widths[i], -widths[i]) - utf8.RuneCountInString(cell)
-		}
-		if pad > 0 && widths[i] > 0 {
-			to = append(to, spaces[:min(pad, len(spaces))]...)
-		}
-		to = append(to, cell...)
-		if pad > 0 && widths[i] < 0 {
-			to = append(to, spaces[:min(pad, len(spaces))]...)
-		}
+// appendCell appends a cell of up to 32 letters and two spaces: to the right of a width, to
+// the left of a negative one.
+func appendCell(to []byte, width int, cell []byte) []byte {
+	pad := spaces[:max(0, max(width, -width)-utf8.RuneCount(cell))]
+	if width > 0 {
+		to = append(append(to, pad...), cell...)
+	} else {
+		to = append(append(to, cell...), pad...)
 	}
-	return append(to, '\n')
+	return append(to, "  "...)
 }
 
 // header is what stands above the functions of a file.
@@ -292,35 +289,48 @@ func able(fn *symbols.Listed, limit probes.Limit) string {
 	return limit.Ability.String()
 }
 
-// listNote is what stands behind a name.
-func listNote(f *symbols.File, fn *symbols.Listed, limit probes.Limit) string {
-	var notes []string
+// appendNote appends two spaces and what stands behind a name, if there is anything.
+func appendNote(to []byte, f *symbols.File, fn *symbols.Listed, limit probes.Limit) []byte {
+	before := "  ("
+	add := func(words ...string) {
+		to = append(to, before...)
+		for _, w := range words {
+			to = append(to, w...)
+		}
+		before = "; "
+	}
 	if fn.Place == symbols.Marker && limit.Ability == probes.Counts {
-		notes = append(notes, probes.MarkerNotes(f, fn.Function)...)
+		for _, note := range probes.MarkerNotes(f, fn.Function) {
+			add(note)
+		}
 		limit.Ability = probes.Times
 	}
 	if fn.Old() {
-		notes = append(notes, "old version")
+		add("old version")
 	}
-	if of := f.CloneOf(fn.Function); of != "" {
-		notes = append(notes, "clone of "+symbols.Symbol{Name: of}.Demangled()+" made by the compiler")
+	if of := fn.CloneOf(f); of != "" {
+		add("clone of ", of, " made by the compiler")
 	}
-	if len(fn.Other) > 0 {
-		notes = append(notes, "also "+strings.Join(fn.Other, ", "))
+	for i, other := range fn.Other {
+		if i == 0 {
+			add("also ", other)
+		} else {
+			to = append(append(to, ", "...), other...)
+		}
 	}
 	if fn.Chosen {
-		notes = append(notes, probes.ChosenNote)
+		add(probes.ChosenNote)
 	}
 	switch limit.Ability {
 	case probes.Counts:
-		notes = append(notes, "counts only: "+limit.Reason)
+		add("counts only: ", limit.Reason)
 	case probes.Cannot:
-		notes = append(notes, limit.Finding.String())
+		add(limit.Finding.String())
 	}
-	if len(notes) == 0 {
-		return ""
+	if before == "; " {
+		to = append(to, ')')
 	}
-	return "(" + strings.Join(notes, "; ") + ")"
+	return to
 }
 
 // cut makes a name and the note behind it fit into room: the note may have what
