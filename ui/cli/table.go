@@ -194,7 +194,7 @@ func verdict(s *probes.Snapshot) string {
 		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
 		if badge := p.File.Badge(); badge != "" && !old[p.File] {
 			old[p.File] = true
-			all.add("%[2]s is "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
+			all.add("%[2]s was "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
 		}
 		if p.HitsAgain() {
 			all.add("%[2]s: "+probes.AgainNote, 1, name)
