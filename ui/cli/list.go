@@ -243,6 +243,9 @@ func appendRow(to []byte, widths []int, cells ...string) []byte {
 // header is what stands above the functions of a file.
 func header(l *probes.Listing) []string {
 	lines := append([]string{headline(l)}, l.File.Notes...)
+	if l.File.Stripped && l.Own() == 0 && !l.File.Stub() {
+		lines = append(lines, probes.NoFunctions)
+	}
 	if l.Runtime != "" {
 		lines = append(lines, l.Runtime)
 	}
@@ -267,7 +270,7 @@ func headline(l *probes.Listing) string {
 		parts = append(parts, badge)
 	}
 	imported, markers := l.Imported(), len(l.File.Markers())
-	parts = append(parts, format.Things(len(l.File.Functions)-imported-markers, "function"))
+	parts = append(parts, format.Things(l.Own(), "function"))
 	if markers > 0 {
 		parts = append(parts, format.Things(markers, "usdt probe"))
 	}
