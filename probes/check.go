@@ -194,7 +194,7 @@ func checkPlace(r Request) Finding {
 		if r.File.Untold != "" {
 			reason += ", and " + r.File.Untold
 		}
-		return Finding{Verdict: Refuses, Reason: reason, Way: wayToVariants(r.File.Variants(r.Function))}
+		return Finding{Verdict: Refuses, Reason: reason, Way: wayToVariants(r.File.Variants(r.Function), r.File.OfProcess())}
 	case symbols.NoCode:
 		return Finding{Verdict: Refuses, Reason: "its address is outside the code of the file"}
 	case symbols.Imported:
@@ -209,17 +209,29 @@ func checkPlace(r Request) Finding {
 	return Finding{}
 }
 
-// wayToVariants offers what an IFUNC may stand for.
-func wayToVariants(names []string) string {
-	const most = 4
-	switch n := len(names); {
-	case n == 0:
-		return "probe the variant by its own name"
-	case n > most:
-		return fmt.Sprintf("probe the variant that is used: %s, or one of %d more", strings.Join(names[:most], ", "), n-most)
-	default:
-		return "probe the variant that is used: " + strings.Join(names, ", ")
+// wayToVariants is what to do about an IFUNC that may stand for these, of a process or
+// of a file alone.
+func wayToVariants(names []string, ofProcess bool) string {
+	const most = 4 // among more nobody can choose
+	isCall := func(name string) bool { return strings.HasSuffix(name, "_syscall") }
+	if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !isCall(name) }) {
+		return "most likely the kernel's own code is used (vDSO), which is in no file: " + callers
 	}
+	which := "probe the variant that is used"
+	switch n := len(names); {
+	case n > most && ofProcess:
+		return fmt.Sprintf("it is one of %d variants: try again once it was called", n)
+	case n > most:
+		return fmt.Sprintf("it is one of %d variants: start the program and name it with -p", n)
+	case n > 0:
+		which += ": " + strings.Join(names, ", ")
+	default:
+		which += " by its own name"
+	}
+	if ofProcess {
+		return which
+	}
+	return "start the program and name it with -p, or " + which
 }
 
 const beside = "probe an instruction beside it"
@@ -255,7 +267,7 @@ func checkReturn(r Request) Finding {
 
 // checkHazards finds what makes every function of a file dangerous to time.
 func checkHazards(r Request, h Hazards) Finding {
-	const way = "say yes to place it, or count its entries alone"
+	const way = "a yes places it (-y), or count its entries alone"
 	if r.File.Switches {
 		h.Switches = r.File.Path
 	}

@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 
 	"uprobetop/bpf"
 )
+
+// EndedNote is the note of a probe that is gone, if it has no other.
+const EndedNote = "the target has ended"
 
 // Tick is how often the numbers are collected unless something else is said.
 const Tick = 250 * time.Millisecond
@@ -265,7 +269,8 @@ func (c *Collector) snapshot() *Snapshot {
 	for _, p := range c.probes {
 		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
 		if s.Gone && (st.State == Attached || st.State == Placing) {
-			st.State, st.Note = Gone, "the target has ended"
+			st.State = Gone
+			st.Note = cmp.Or(st.Note, EndedNote)
 		}
 		stood := !p.placed.IsZero()
 		if stood {

@@ -78,6 +78,12 @@ func (l *Listing) Imported() int {
 	return n
 }
 
+// Own is how many functions the file has itself.
+func (l *Listing) Own() int { return len(l.File.Functions) - l.Imported() - len(l.File.Markers()) }
+
+// NoFunctions is what to do about a file that is stripped of all of them.
+const NoFunctions = "it has no function symbols: " + whatHelps + ", or try --debuginfod"
+
 // List chooses functions of all files of the target, or of the one that the spec
 // names; see symbols.File.List for the pattern. A spec of usdt chooses usdt probes
 // alone. Files that have none are left out, and if all are, that is an error with the

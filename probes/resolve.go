@@ -273,6 +273,13 @@ func notFound(t *Target, files []*symbols.File, s Spec) error {
 		functions += len(f.Functions) - len(f.Markers())
 		near = append(near, functionsNear(f, text)...)
 	}
+	what += " in " + t.Label
+	if marker := markerCalled(files, s.Function); marker != "" {
+		return &NotFound{what + ": " + marker, files}
+	}
+	if note := Runtime(files); note != "" {
+		return &NotFound{what + ": " + note, files}
+	}
 	if functions == 0 {
 		return &NotFound{fmt.Sprintf("%s has no function symbols: it is stripped; %s", t.Label, whatHelps), files}
 	}
@@ -283,10 +290,9 @@ func notFound(t *Target, files []*symbols.File, s Spec) error {
 	if who := stripped(files); who != "" {
 		notes = append(notes, who+" is stripped to the functions it exports, for others "+whatHelps)
 	}
-	if note := Runtime(files); note != "" {
-		notes = append(notes, note)
+	if t.ofProcesses() && len(near) == 0 && s.Target == "" && len(files) == len(t.all) {
+		notes = append(notes, "a library that is loaded later is named by its path, without -p")
 	}
-	what += " in " + t.Label
 	if len(notes) > 0 {
 		what += ": " + strings.Join(notes, "; ")
 	}

@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -160,9 +161,22 @@ func (t *Target) filesOf(s Spec) ([]*symbols.File, error) {
 	}
 	files := t.named(s.Target)
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no file %s mapped", t.Label, symbols.Printable(s.Target))
+		return nil, cmp.Or(t.MeansMarker(s), t.NotMapped(s.Target))
 	}
 	return files, nil
+}
+
+// NotMapped is the error for a file of which nobody of the target has code mapped.
+func (t *Target) NotMapped(name string) error {
+	text := fmt.Sprintf("%s has no file %s mapped", t.Label, symbols.Printable(name))
+	switch same := symbols.Find(t.all, filepath.Base(name)); {
+	case !strings.Contains(name, "/"):
+	case len(same) > 0:
+		text += ": its own is " + symbols.Printable(same[0].Path)
+	case exists(name):
+		text += ": without -p it is probed in whoever loads it, as soon as that does"
+	}
+	return errors.New(text)
 }
 
 // named is the files that a name means. A path may lead to a file that processes

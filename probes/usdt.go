@@ -97,6 +97,28 @@ func noMarker(t *Target, files []*symbols.File, text string) error {
 	return errors.New(said)
 }
 
+// markerCalled says that usdt probes have a name that was looked for among functions.
+func markerCalled(files []*symbols.File, name string) string {
+	for _, f := range files {
+		if found := f.MarkersNamed(name); len(found) > 0 {
+			return fmt.Sprintf("usdt:%s is a usdt probe", symbols.Printable(name))
+		}
+	}
+	return ""
+}
+
+// MeansMarker is an error for a spec of a function that reads as provider and name of a
+// usdt probe, and nil for others.
+func (t *Target) MeansMarker(s Spec) error {
+	if s.Kind == USDT || s.Target == "" || t.HasFile(s.Target) {
+		return nil
+	}
+	if marker := markerCalled(t.Files, s.Target+":"+s.Function); marker != "" {
+		return fmt.Errorf("there is no file %s: %s", symbols.Printable(s.Target), marker)
+	}
+	return nil
+}
+
 // nearestNames tells the nearest of names, or nothing where there are none.
 func nearestNames(names []string) string {
 	switch names = names[:min(3, len(names))]; len(names) {

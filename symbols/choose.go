@@ -61,6 +61,9 @@ func (f *File) ask(d *indirect) {
 	}
 	if d.search(); !d.complete() {
 		f.Untold = "no running process tells which"
+		if f.process != nil {
+			f.Untold = "process " + f.process.String() + " has not called it yet (lazy binding), nor does another one tell which"
+		}
 		if os.Geteuid() != 0 {
 			f.Untold += " to this user"
 		}

@@ -84,6 +84,9 @@ func (c *completion) add(raw string) {
 		if !strings.HasPrefix(begin, c.prefix) && !strings.HasPrefix(c.prefix, begin) || !holds(raw, c.spelled) {
 			return
 		}
+		if strings.Contains(raw, ".") && strings.Contains(demangled(raw), " [clone ") {
+			return // without the clone's mark the name is another function's, or nobody's
+		}
 		name = demangled(raw, demangle.NoParams)
 		if !strings.HasPrefix(name, c.prefix) && strings.Contains(c.prefix, "(") {
 			name = demangled(raw)

@@ -142,6 +142,9 @@ func TestIFUNCOfLibrary(t *testing.T) {
 				isChosen(t, f, "uncalled_new", "uncalled")
 			} else {
 				isUnknown(t, f, "uncalled")
+				if !strings.HasPrefix(f.Untold, "process "+p.String()+" has not called it yet") {
+					t.Errorf("why: %s", f.Untold)
+				}
 			}
 
 			// Another file of the same build, which nobody has mapped.

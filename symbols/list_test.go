@@ -81,6 +81,17 @@ func forLarge(t *testing.T, test func(t *testing.T, f *File)) {
 	}
 }
 
+// A clone has no name but the raw one: without its mark that is another function's.
+func TestCompleteClones(t *testing.T) {
+	f := named("_ZL6helperii.constprop.0", "_Z5hellov", "helm.isra.0")
+	if got := f.Complete("hel", 9); !slices.Equal(got, []string{"hello", "helm.isra.0"}) {
+		t.Errorf("%q", got)
+	}
+	if got := f.Complete("_ZL6", 9); !slices.Equal(got, []string{"_ZL6helperii.constprop.0"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestComplete(t *testing.T) {
 	f := named("malloc", "mallinfo", "free", "_ZN4shop5priceEi", "_ZN4shop5priceEPKc", "_ZN4shop3payEv", "mal\x1bloc", "_Zx", "_Z4work3Job")
 	for prefix, want := range map[string]string{
@@ -132,6 +143,9 @@ func TestCompleteMissesNothing(t *testing.T) {
 	forLarge(t, func(t *testing.T, f *File) {
 		for i := 0; i < len(f.Functions); i += 1 + len(f.Functions)/2000 {
 			raw := f.Functions[i].Name
+			if strings.Contains(demangled(raw), " [clone ") {
+				continue
+			}
 			name := demangled(raw, demangle.NoParams)
 			part := name[:len(name)-len(leaf(name))/2]
 			c := newCompletion(part, 1)

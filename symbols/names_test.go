@@ -124,6 +124,8 @@ func TestNearest(t *testing.T) {
 		"memcpyy":      "memcpy",
 		"zzzzzzzzzzzz": "",
 		"":             "",
+		"b":            "",
+		"fx":           "",
 	} {
 		first := ""
 		if got := f.Nearest(name, 3); len(got) > 0 {

@@ -46,7 +46,7 @@ func newNearness(name string) *nearness {
 	const longest = 128 // bytes that are compared
 	want := lowerASCII(strings.TrimSpace(name))
 	want = want[:min(len(want), longest)]
-	return &nearness{want: want, far: max(1, min((len(want)+1)/3, 8)), seen: map[string]bool{}}
+	return &nearness{want: want, far: min(len(want)/3, 8), seen: map[string]bool{}}
 }
 
 func (n *nearness) add(name, lower string) {

@@ -130,12 +130,14 @@ const (
 	Overwritten = "replaced" // another file is there
 )
 
-// Badge says what became of the file since it was mapped, as in "libc.so.6, deleted on
+// Badge says what became of the file since it was mapped, as in "libc.so.6, deleted from
 // disk since it was mapped"; it is empty if it is the one on disk.
 func (f *File) Badge() string {
 	switch f.Replaced {
-	case Deleted, Overwritten:
-		return f.Replaced + " on disk since it was mapped"
+	case Deleted:
+		return "deleted from disk since it was mapped"
+	case Overwritten:
+		return "replaced on disk since it was mapped"
 	}
 	return ""
 }

@@ -36,6 +36,9 @@ func (f *File) Variants(fn *Function) []string {
 	return found
 }
 
+// OfProcess tells whether a file was opened as one that a process has mapped.
+func (f *File) OfProcess() bool { return f.process != nil }
+
 // variantCache keeps what is asked for again with every picture of a screen.
 type variantCache struct {
 	sync.Mutex

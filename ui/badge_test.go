@@ -15,7 +15,7 @@ func TestBadge(t *testing.T) {
 		want     string
 	}{
 		{symbols.Overwritten, [2]int{120, 40}, "libc.so.6 replaced on disk"},
-		{symbols.Deleted, [2]int{120, 40}, "libc.so.6 deleted on disk"},
+		{symbols.Deleted, [2]int{120, 40}, "libc.so.6 deleted from disk"},
 		{symbols.Overwritten, [2]int{60, 12}, "1 old file "},
 		{"", [2]int{120, 40}, ""},
 	} {

@@ -201,7 +201,7 @@ func (m *model) badge(room int) string {
 	var old []string
 	for _, f := range m.target.Files {
 		if f.Badge() != "" {
-			old = append(old, clean(filepath.Base(f.Path))+" "+f.Replaced+" on disk")
+			old = append(old, clean(filepath.Base(f.Path))+" "+strings.TrimSuffix(f.Badge(), " since it was mapped"))
 		}
 	}
 	switch n := len(old); {

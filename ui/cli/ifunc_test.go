@@ -54,7 +54,7 @@ func TestRefused(t *testing.T) {
 	path := bpftest.Compile(t, "../../symbols/testdata/ifunc.c", "-DPROGRAM")
 	ran := filepath.Join(t.TempDir(), "ran")
 	r := run(t, "stat", path, "turn", "--", "touch", ran)
-	for _, says := range []string{"turn is not probed: IFUNC: its address is of the code that chooses", "no running process tells which", "turn_old", "turn_new"} {
+	for _, says := range []string{"turn is not probed: IFUNC: its address is of the code that chooses", "no running process tells which", "start the program and name it with -p", "turn_old", "turn_new"} {
 		if r.status != 3 || !strings.Contains(r.errors, says) {
 			t.Errorf("status %d and not %q: %s", r.status, says, r.errors)
 		}

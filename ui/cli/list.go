@@ -240,6 +240,9 @@ func appendCell(to []byte, width int, cell []byte) []byte {
 // header is what stands above the functions of a file.
 func header(l *probes.Listing) []string {
 	lines := append([]string{headline(l)}, l.File.Notes...)
+	if l.File.Stripped && l.Own() == 0 && !l.File.Stub() {
+		lines = append(lines, probes.NoFunctions)
+	}
 	if l.Runtime != "" {
 		lines = append(lines, l.Runtime)
 	}
@@ -264,7 +267,7 @@ func headline(l *probes.Listing) string {
 		parts = append(parts, badge)
 	}
 	imported, markers := l.Imported(), len(l.File.Markers())
-	parts = append(parts, format.Things(len(l.File.Functions)-imported-markers, "function"))
+	parts = append(parts, format.Things(l.Own(), "function"))
 	if markers > 0 {
 		parts = append(parts, format.Things(markers, "usdt probe"))
 	}

@@ -34,7 +34,7 @@ func TestReplaced(t *testing.T) {
 	pid := strconv.Itoa(cmd.Process.Pid)
 	const since = "replaced on disk since it was mapped"
 	name := filepath.Base(program)
-	if r := run(t, "stat", "-p", pid, "-d", "50ms", name+":main"); !strings.Contains(r.out, name+" is "+since) {
+	if r := run(t, "stat", "-p", pid, "-d", "50ms", name+":main"); !strings.Contains(r.out, name+" was "+since) {
 		t.Errorf("stat says\n%s%s", r.out, r.errors)
 	}
 	if r := run(t, "stat", "-o", "json", "-p", pid, "-d", "50ms", name+":main"); !strings.Contains(r.out, `"replaced":"replaced"`) {

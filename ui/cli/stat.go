@@ -138,7 +138,11 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if ctx.Err() != nil {
 		return &exit{code: exitCut}
 	}
-	return f.count(ctx, s, col, held)
+	var elsewhere *copies
+	if held != nil {
+		elsewhere = newCopies(held.PID(), requests, args)
+	}
+	return f.count(ctx, s, col, held, elsewhere)
 }
 
 // config is a collector's for this target, with room for all that is asked for.
@@ -271,7 +275,7 @@ func notProbed(snap *probes.Snapshot, without declined) (notes []string, attache
 
 // count runs until the first of: the duration, the end of the command or of the
 // process, a signal. Then it prints the totals.
-func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector, held *probes.Command) error {
+func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector, held *probes.Command, elsewhere *copies) error {
 	run, end := context.WithCancel(ctx)
 	defer end()
 	if held != nil {
@@ -279,6 +283,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 			return fmt.Errorf("the command cannot be started: %w", err)
 		}
 		context.AfterFunc(held.Ended(), end)
+		go elsewhere.watch(run)
 	}
 	if f.duration > 0 {
 		defer time.AfterFunc(f.duration, end).Stop()
@@ -289,7 +294,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 			printed = f.printCalls(s.Out, snap)
 		}
 		if f.interval != 0 && printed == nil && !snap.Final { // that one comes when all has ended
-			printed = f.print(s.Out, snap)
+			printed = f.print(s, snap, nil)
 		}
 		if snap.Gone || printed != nil {
 			end()
@@ -299,10 +304,10 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	ran := make(chan error)          // Run wants a thread of its own
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
-	cut := ctx.Err() != nil
+	cut, doubts := ctx.Err() != nil, elsewhere.sentences()
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
-		err = errors.Join(f.printCalls(s.Out, snap), f.print(s.Out, snap))
+		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, doubts))
 	}
 	if held != nil {
 		return errors.Join(err, endCommand(s, col, held, cut))
@@ -362,9 +367,13 @@ func (f *statFlags) printCalls(w io.Writer, snap *probes.Snapshot) error {
 	return callLines(w, snap)
 }
 
-func (f *statFlags) print(w io.Writer, snap *probes.Snapshot) error {
+// print prints a snapshot. Doubts are told on stderr where the output has no room for them.
+func (f *statFlags) print(s Streams, snap *probes.Snapshot, doubts []string) error {
 	if f.output == "json" {
-		return export.JSON(w, snap)
+		for _, d := range doubts {
+			fmt.Fprintf(s.Err, "uprobetop: not exact: %s\n", d)
+		}
+		return export.JSON(s.Out, snap)
 	}
-	return table(w, snap, f.interval != 0)
+	return table(s.Out, snap, f.interval != 0, doubts)
 }

@@ -17,7 +17,9 @@ import (
 // table writes a snapshot for people: one line a probe, then one verdict. The total
 // of a series says that it is one, and the others that their rates are not of all
 // the time.
-func table(w io.Writer, s *probes.Snapshot, series bool) error {
+//
+// The doubts are sentences on what the numbers leave out.
+func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error {
 	timed := false
 	for i := range s.Probes {
 		timed = timed || s.Probes[i].Latency != nil
@@ -36,15 +38,16 @@ func table(w io.Writer, s *probes.Snapshot, series bool) error {
 		fmt.Fprint(t, "RETURNED\tMEAN\tP50\tP99\tMAX\tIN FLIGHT\tUNWOUND\tMISSED\t")
 	}
 	fmt.Fprint(t, "  FUNCTION\n")
+	names := shownNames(s)
 	for _, p := range rows(s) {
-		row(t, s, p, timed)
+		row(t, s, p, timed, names[p.ID])
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	end := "\n"
 	if s.Final {
-		end = "\n" + verdict(s) + "\n"
+		end = "\n" + verdict(s, names, doubts) + "\n"
 	}
 	_, err := io.WriteString(w, end)
 	return err
@@ -67,7 +70,7 @@ func rows(s *probes.Snapshot) []*probes.Stats {
 	return all
 }
 
-func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
+func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name string) {
 	rate := p.Rate
 	if s.Final && s.Elapsed > 0 {
 		rate = float64(p.Hits) / s.Elapsed.Seconds()
@@ -88,8 +91,12 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
 			format.Latency(h.Mean()), format.Latency(float64(h.Quantile(0.5))), format.Latency(float64(h.Quantile(0.99))),
 			format.Latency(float64(h.Max)), p.InFlight, p.Unwound.Total(), p.Missed.Total())
 	}
-	fmt.Fprintf(t, "  %s", p.Function.Demangled())
-	if p.State != probes.Attached {
+	fmt.Fprintf(t, "  %s", name)
+	switch p.State {
+	case probes.Attached:
+	case probes.Gone:
+		fmt.Fprintf(t, "  (%s: %s)", p.State, probes.EndedNote)
+	default:
 		fmt.Fprintf(t, "  (%s: %s)", p.State, p.Note)
 	}
 	fmt.Fprintln(t)
@@ -97,6 +104,10 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool) {
 
 // callLines writes one line a single call.
 func callLines(w io.Writer, s *probes.Snapshot) error {
+	if len(s.Calls) == 0 {
+		return nil
+	}
+	names := shownNames(s)
 	for i := range s.Calls {
 		c := &s.Calls[i]
 		st := s.Find(c.Probe)
@@ -113,7 +124,7 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 				c.Args[0], c.Args[1], c.Args[2])
 		}
 		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %d, CPU %d: %s, result %#x\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
-			st.Function.Demangled(), symbols.Printable(c.Comm), c.TID, c.CPU, thread, c.Return)
+			names[st.ID], symbols.Printable(c.Comm), c.TID, c.CPU, thread, c.Return)
 		if err != nil {
 			return err
 		}
@@ -153,23 +164,35 @@ func (r *remarks) sentences() (all []string) {
 	return all
 }
 
-// uncalled is why there can be no hit.
-func uncalled(s *probes.Snapshot) string {
-	if len(s.Filter.PIDs) > 0 && !s.Filter.Follow {
-		return "not called, inlined into the callers, or called by children of the process, which -p leaves out and --cgroup does not"
+// uncalled says that there is no hit, and why that can be.
+func uncalled(s *probes.Snapshot, p *probes.Stats) string {
+	const none = "no call reached %[2]s"
+	if s.Filter.Follow && p.File.Library {
+		chosen := ""
+		if p.Function.Chosen {
+			chosen = " or chose another variant"
+		}
+		return none + " of " + escaped(symbols.Printable(p.File.Path)) +
+			": not called, inlined into the callers, or the command loaded another copy" + chosen
 	}
-	return "not called, or inlined into the callers"
+	if len(s.Filter.PIDs) > 0 && !s.Filter.Follow {
+		return none + ": not called, inlined into the callers, or called by children of the process, which -p leaves out and --cgroup does not"
+	}
+	return none + ": not called, or inlined into the callers"
 }
+
+// escaped makes a text fit for a format.
+func escaped(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // verdict says whether the numbers add up, and what they leave out: one sentence
 // a line.
-func verdict(s *probes.Snapshot) string {
+func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) string {
 	all := remarks{of: map[string]*remark{}}
-	exact, left := true, 0
+	exact, left := len(doubts) == 0, 0
 	old := map[*symbols.File]bool{}
 	for i := range s.Probes {
 		p := &s.Probes[i]
-		name := p.Function.Demangled()
+		name := names[p.ID]
 		if p.Latency != nil && p.Balance() != 0 {
 			exact = false
 			all.add(fmt.Sprintf("the books of %%[2]s are off by %d", p.Balance()), 1, name)
@@ -185,23 +208,23 @@ func verdict(s *probes.Snapshot) string {
 		case p.Kind == probes.USDT:
 			all.add("no thread passed %[2]s", 1, name)
 		default:
-			all.add("no call reached %[2]s: "+uncalled(s), 1, name)
+			all.add(uncalled(s, p), 1, name)
 		}
-		if p.Kind == probes.USDT && p.Note != "" {
+		if note := probes.UnmarkedNote(p.File, p.Function); note != "" {
 			exact = false
-			all.add("%[2]s is "+strings.ReplaceAll(p.Note, "%", "%%"), 1, name)
+			all.add("%[2]s is "+escaped(note), 1, name)
 		}
 		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
 		if badge := p.File.Badge(); badge != "" && !old[p.File] {
 			old[p.File] = true
-			all.add("%[2]s is "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
+			all.add("%[2]s was "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
 		}
 		if p.HitsAgain() {
 			all.add("%[2]s: "+probes.AgainNote, 1, name)
 		}
 		all.add("%s hits of %s by others are left out", p.Filtered, name)
 	}
-	notes := all.sentences()
+	notes := append(slices.Clone(doubts), all.sentences()...)
 	if s.HeldBack > 0 {
 		notes = append(notes, format.Count(s.HeldBack)+" slow calls are not printed: they came faster than the rate limit lets through")
 	}

@@ -26,10 +26,10 @@ func manyProbes(n int) *probes.Snapshot {
 // functions stay as they were named.
 func TestTableOfMany(t *testing.T) {
 	var few, many strings.Builder
-	if err := table(&few, manyProbes(4), false); err != nil {
+	if err := table(&few, manyProbes(4), false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := table(&many, manyProbes(300), false); err != nil {
+	if err := table(&many, manyProbes(300), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	functions := func(text string) (names []string) {
@@ -72,7 +72,7 @@ func TestTableOfSeries(t *testing.T) {
 	} {
 		var text strings.Builder
 		s.Final = c.final
-		if err := table(&text, s, c.series); err != nil || !strings.HasPrefix(text.String(), c.head) {
+		if err := table(&text, s, c.series, nil); err != nil || !strings.HasPrefix(text.String(), c.head) {
 			t.Errorf("%v, want %q:\n%s", err, c.head, text.String())
 		}
 	}
@@ -88,5 +88,46 @@ func TestLeftOut(t *testing.T) {
 	r.Skipped = append(r.Skipped, probes.Skipped{N: 1, Reason: "older"})
 	if got, want := leftOut(r), "37,406 functions match, and 4 are not probed: 3 (the kernel refuses, as in a, b and c), 1 (older)"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Probes of one name are told apart, by their files or else by their addresses, in the
+// rows as in the sentences.
+func TestTableOfSameNames(t *testing.T) {
+	s := manyProbes(4)
+	x, y := &symbols.File{Path: "/lib/libx.so"}, &symbols.File{Path: "/lib/liby.so"}
+	for i, name := range []string{"px", "px", "_ZN1AD1Ev", "_ZN1AD2Ev"} {
+		p := &s.Probes[i]
+		p.Hits, p.Filtered = 0, 0
+		p.Function.Name, p.Function.Addr, p.File = name, symbols.Addr(0x10*i), x
+	}
+	s.Probes[1].File = y
+	var text strings.Builder
+	if err := table(&text, s, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"  px (libx.so)\n", "  px (liby.so)\n", "  A::~A()  0x20\n", "  A::~A()  0x30\n",
+		"no call reached px (libx.so), px (liby.so), A::~A()  0x20 and A::~A()  0x30",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, text.String())
+		}
+	}
+}
+
+// A command can load another copy of a library than the one that is probed.
+func TestTableOfCommand(t *testing.T) {
+	s := manyProbes(1)
+	s.Filter = probes.Filter{PIDs: []int{1}, Follow: true}
+	s.Probes[0].File = &symbols.File{Path: "/lib/100%x.so", Library: true}
+	var text strings.Builder
+	if err := table(&text, s, false, []string{"m maps another"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "\nnot exact\nm maps another\n" +
+		"no call reached f0 of /lib/100%x.so: not called, inlined into the callers, or the command loaded another copy\n"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("it does not say %q:\n%s", want, text.String())
 	}
 }

@@ -125,6 +125,9 @@ func (o *opener) arguments(args []string, command bool) ([]probes.Spec, error) {
 			return nil, usage("%s", err)
 		}
 		s = o.target.ReadProvider(s)
+		if err := o.target.MeansMarker(s); err != nil {
+			return nil, &exit{exitNothing, err}
+		}
 		if s.Target != "" && !o.target.HasFile(s.Target) && o.outside() {
 			paths, err := o.find(s.Target)
 			if err != nil {
@@ -175,7 +178,7 @@ func (o *opener) first(arg string, alone, command bool) (named bool, err error) 
 	case hasDefault && !path && (len(symbols.Libraries(arg, o.dirs...)) == 0 || o.target.Has(arg)):
 		return false, nil
 	case !o.outside():
-		return false, &exit{exitNothing, fmt.Errorf("%s has no file %s mapped", o.target.Label, symbols.Printable(arg))}
+		return false, &exit{exitNothing, o.target.NotMapped(arg)}
 	}
 	paths, err := o.find(arg)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"uprobetop/bpf/bpftest"
 )
 
 // Usdt probes stand behind the functions, or alone if they are asked for.
@@ -33,6 +35,11 @@ func TestListUsdt(t *testing.T) {
 	}
 	if r := run(t, "list", markers, "usdt:pain"); r.status != 3 || !strings.Contains(r.errors, "no usdt probe in markers is called pain: the nearest name is plain") {
 		t.Errorf("%+v", r)
+	}
+	for _, name := range []string{"two", "demo:two"} {
+		if r := run(t, "stat", markers, name); r.status != 3 || !strings.Contains(r.errors, ": usdt:"+name+" is a usdt probe\n") {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 	var o map[string]any
 	if r := run(t, "list", "-o", "json", markers, "usdt:guarded"); json.Unmarshal([]byte(r.out), &o) != nil {
@@ -91,6 +98,30 @@ func TestStatUsdtProcess(t *testing.T) {
 		if got, directive := completions(t, "", "stat", markers, text); !slices.Equal(got, strings.Fields(want)) || directive != none {
 			t.Errorf("%s: %q %d", text, got, directive)
 		}
+	}
+}
+
+// That the target ends leaves the numbers of its usdt probes exact.
+func TestStatUsdtEnds(t *testing.T) {
+	requireBPF(t)
+	markers := target(t, "markers")
+	w := exec.Command(markers, "300", "lines")
+	in, out := bpftest.Start(t, w)
+	if _, err := in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.ReadString('\n'); err != nil { // it runs its own code
+		t.Fatal(err)
+	}
+	cmd := program("stat", "-p", strconv.Itoa(w.Process.Pid), "usdt:demo:two")
+	r := finish(t, cmd, func() {
+		waitForProbe(t, cmd.Process.Pid)
+		in.Write([]byte("\n"))
+		out.ReadString('\n')
+		in.Close()
+	})
+	if r.status != 0 || !strings.Contains(r.out, "\nexact: every hit is counted\n") || !strings.Contains(r.out, "450") {
+		t.Errorf("%+v", r)
 	}
 }
 
