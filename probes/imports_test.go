@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,74 @@ func TestImportOfProcess(t *testing.T) {
 		r, err := resolve(t, target, "malloc")
 		if err != nil || len(r.Requests) != 1 || r.Requests[0].File.Path != c.want {
 			t.Errorf("preloaded %q: %+v, %v", c.preload, r, err)
+		}
+	}
+}
+
+// startAllocs runs a program with a libc of its own until the loader is done.
+func startAllocs(t *testing.T, cmd *exec.Cmd, libc string) (pid int) {
+	t.Helper()
+	cmd.Env = []string{"LD_LIBRARY_PATH=" + filepath.Dir(libc)}
+	_, out := bpftest.Start(t, cmd)
+	var ready [6]byte
+	if _, err := io.ReadFull(out, ready[:]); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// The files of a cgroup are those of its processes, too, and what the host has does not
+// count.
+func TestImportOfCgroup(t *testing.T) {
+	libc := libcCopy(t)
+	program := bpftest.Compile(t, "testdata/allocs.c")
+	_, directory := testCgroup(t)
+	cmd := within(t, directory, program, "1", "1")
+	startAllocs(t, cmd, libc)
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() }) // before the cgroup goes
+	target := processes(t, Filter{Cgroups: []string{directory}})
+	if !target.Narrow(program) {
+		t.Fatal("the program is not mapped")
+	}
+	r, err := resolve(t, target, "malloc")
+	if err != nil || len(r.Requests) != 1 || r.Requests[0].File.Path != libc {
+		t.Errorf("%+v, %v", r, err)
+	}
+	other := bpftest.Compile(t, "testdata/allocs.c", "-no-pie")
+	if err := target.Only(other); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := resolve(t, target, "malloc"); err == nil || !strings.Contains(err.Error(), "has no library mapped that has it") {
+		t.Errorf("of a file that no process has mapped: %+v, %v", r, err)
+	}
+}
+
+// Of several processes each has its own libraries.
+func TestImportOfProcesses(t *testing.T) {
+	program, other := bpftest.Compile(t, "testdata/allocs.c"), bpftest.Compile(t, "testdata/allocs.c", "-no-pie")
+	libcs := []string{libcCopy(t), libcCopy(t)}
+	start := func(program, libc string) int { return startAllocs(t, exec.Command(program, "1", "1"), libc) }
+	first, second, stranger := start(program, libcs[0]), start(program, libcs[1]), start(other, libcs[0])
+	for _, c := range []struct {
+		pids []int
+		want []string
+	}{
+		{[]int{stranger, second}, libcs[1:]},
+		{[]int{second, stranger}, libcs[1:]},
+		{[]int{first, second}, libcs},
+	} {
+		target := processes(t, Filter{PIDs: c.pids})
+		target.Narrow(program)
+		r, err := resolve(t, target, "malloc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, q := range r.Requests {
+			got = append(got, q.File.Path)
+		}
+		if !slices.Equal(got, c.want) || len(r.Led) != len(c.want) {
+			t.Errorf("it leads to %q (%q), want %q", got, r.Led, c.want)
 		}
 	}
 }

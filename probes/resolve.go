@@ -102,17 +102,22 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 		r.tell(note)
 	}
 	for _, q := range withoutImports(found) {
+		led := []Request{q}
 		if imported(q) {
-			var note string
-			if q, note, err = r.target.lead(q); err != nil {
+			var notes []string
+			if led, notes, err = r.target.lead(q); err != nil {
 				return err
 			}
-			r.tell(note)
+			for _, note := range notes {
+				r.tell(note)
+			}
 		}
-		if !slices.Contains(files, q.File) {
-			r.led = append(r.led, q.File)
+		for _, q := range led {
+			if !slices.Contains(files, q.File) {
+				r.led = append(r.led, q.File)
+			}
+			r.add(q)
 		}
-		r.add(q)
 	}
 	if found[0].Function.OnlyOld(s.Function) { // or else it would not come first
 		r.Old = append(r.Old, symbols.Printable(s.Function))
