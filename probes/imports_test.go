@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -191,6 +192,34 @@ func TestStubLeads(t *testing.T) {
 	}
 	if _, err := target.List(Spec{Function: "no_such_function"}); err == nil || !strings.Contains(err.Error(), "libpthread") {
 		t.Errorf("a name that is nowhere: %v", err)
+	}
+}
+
+// Stubs that need each other have no function of a pattern, and looking ends.
+func TestStubsInACircle(t *testing.T) {
+	dir := t.TempDir()
+	source, one, two := filepath.Join(dir, "stub.c"), filepath.Join(dir, "libone.so"), filepath.Join(dir, "libtwo.so")
+	if err := os.WriteFile(source, []byte("void __libstub_version_placeholder(void) {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{one, ""}, {two, one}, {one, two}} {
+		flags := []string{"-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed,-rpath," + dir, "-Wl,-soname," + filepath.Base(c[0])}
+		if c[1] != "" {
+			flags = append(flags, c[1])
+		}
+		if err := os.Rename(bpftest.Compile(t, source, flags...), c[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := fileTarget(t, one)
+	if !target.Files[0].Stub() || len(target.Files[0].Needed()) != 1 {
+		t.Fatalf("it is a stub: %v, and needs %q", target.Files[0].Stub(), target.Files[0].Needed())
+	}
+	for _, text := range []string{"no_such_*", "no_such_function"} {
+		var none *NotFound
+		if _, err := resolve(t, target, text); !errors.As(err, &none) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 
