@@ -104,7 +104,7 @@ func TestImportOfProcess(t *testing.T) {
 // startAllocs runs a program with a libc of its own until the loader is done.
 func startAllocs(t *testing.T, cmd *exec.Cmd, libc string) (pid int) {
 	t.Helper()
-	cmd.Env = []string{"LD_LIBRARY_PATH=" + filepath.Dir(libc)}
+	cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+filepath.Dir(libc))
 	_, out := bpftest.Start(t, cmd)
 	var ready [6]byte
 	if _, err := io.ReadFull(out, ready[:]); err != nil {
