@@ -221,12 +221,3 @@ func TestCheckTwins(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func libcOf(t testing.TB) string {
-	t.Helper()
-	paths := symbols.Libraries("libc")
-	if len(paths) == 0 {
-		t.Skip("there is no libc")
-	}
-	return paths[0]
-}
