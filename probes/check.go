@@ -169,7 +169,7 @@ func checkPoint(r Request, at symbols.Point) Finding {
 	if err != nil || len(code) == 0 {
 		return Finding{Verdict: Refuses, Reason: "the first instruction cannot be read"}
 	}
-	inside := r.Function.Into > 0 || at.Offset != r.Function.Offset
+	inside := !r.File.Begins(r.Function, at.Offset)
 	f := checkCode(r.File.Machine, code)
 	if f.Verdict == Fine && (!r.File.ReadsAlike(code) || r.File.Class == elf.ELFCLASS32 && bytes.HasPrefix(code, nop5)) {
 		f = Finding{Verdict: Refuses, Reason: "the kernel could take the first instruction, which is of 32-bit code, for another one of 64-bit code", Way: beside}

@@ -86,7 +86,7 @@ type Collector struct {
 
 	mu       sync.Mutex      // guards what follows
 	probes   []*probe        // in order of ID
-	timedAt  map[site]*probe // the last one that was to leave frames there
+	timedAt  map[spot]*probe // the last one that was to leave frames there
 	nextID   ID
 	slots    slots     // of all probes
 	timed    slots     // of histograms

@@ -21,31 +21,63 @@ func environment() symbols.Environment {
 	return symbols.Environment{LibraryPath: os.Getenv("LD_LIBRARY_PATH"), Preload: os.Getenv("LD_PRELOAD")}
 }
 
-// lead finds the function that a program gets for a name which a file only imports:
-// among the files of its process, or else as the loader would find it. It opens the
-// file that has it, and the note says which that is.
-func (t *Target) lead(q Request) (Request, string, error) {
+// lead finds the functions that programs get for a name which a file only imports:
+// among the files of each process that has mapped it, or else as the loader would find
+// it. It opens the files that have them, and the notes say which those are.
+func (t *Target) lead(q Request) (led []Request, notes []string, err error) {
 	name := q.Function.Demangled()
 	from := symbols.Printable(filepath.Base(q.File.Path))
-	var f *symbols.File
-	if t.ofProcesses() {
-		f = q.File.ProviderAmong(q.Function, t.all, t.preload())
-	} else if path := q.File.Provider(q.Function, environment()); path != "" {
-		files, err := t.open([]string{path})
-		if err != nil {
-			return q, "", err
+	providers, err := t.providers(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(providers) == 0 {
+		who := "no library that it loads has it"
+		if t.ofProcesses() {
+			who = t.Label + " has no library mapped that has it"
 		}
-		f = files[0]
+		return nil, nil, fmt.Errorf("%s is only imported by %s, and %s: name the file that does", name, from, who)
 	}
-	if f == nil {
-		return q, "", fmt.Errorf("%s is only imported by %s, and no library that it loads has it: name the file that does", name, from)
+	for _, f := range providers {
+		fn := providing(f, q.File.Import(q.Function).Version, q.Function.Name)
+		if fn == nil {
+			err = fmt.Errorf("%s of %s is that of %s, which has no code for it", name, from, symbols.Printable(f.Path))
+			continue
+		}
+		led = append(led, Request{Kind: q.Kind, File: f, Function: fn, Accepted: q.Accepted})
+		notes = append(notes, fmt.Sprintf("%s of %s is that of %s", name, from, symbols.Printable(f.Path)))
 	}
-	fn := providing(f, q.File.Import(q.Function).Version, q.Function.Name)
-	if fn == nil {
-		return q, "", fmt.Errorf("%s of %s is that of %s, which has no code for it", name, from, symbols.Printable(f.Path))
+	if len(led) > 0 {
+		err = nil
 	}
-	q.File, q.Function = f, fn
-	return q, fmt.Sprintf("%s of %s is that of %s", name, from, symbols.Printable(f.Path)), nil
+	return led, notes, err
+}
+
+// providers is the files from which programs get what a file imports, each once.
+func (t *Target) providers(q Request) (files []*symbols.File, err error) {
+	if !t.ofProcesses() {
+		path := q.File.Provider(q.Function, environment())
+		if path == "" {
+			return nil, nil
+		}
+		return t.open([]string{path})
+	}
+	type loaded struct {
+		files   []*symbols.File
+		preload string
+	}
+	var asked []loaded // most of many processes have loaded the same
+	for _, m := range t.with(q.File) {
+		this := loaded{m.files, preload(m.pid)}
+		if slices.ContainsFunc(asked, func(l loaded) bool { return l.preload == this.preload && slices.Equal(l.files, this.files) }) {
+			continue
+		}
+		asked = append(asked, this)
+		if f := q.File.ProviderAmong(q.Function, this.files, this.preload); f != nil && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	return files, nil
 }
 
 // providing is the function that a file has by a name, of the version that was asked for.
@@ -60,14 +92,24 @@ func providing(f *symbols.File, version, name string) *symbols.Function {
 	return nil
 }
 
-// ofProcesses tells whether the target's files are those that processes have mapped.
-func (t *Target) ofProcesses() bool { return len(t.filter.PIDs)+len(t.filter.TIDs) > 0 }
+// ofProcesses tells whether the target's files are those that processes have mapped:
+// what the host has is then of no account.
+func (t *Target) ofProcesses() bool { return t.mapped != nil }
 
-// preload is the LD_PRELOAD with which the target's first process was started, or
-// empty where that is not to be seen.
-func (t *Target) preload() string {
-	ids := slices.Concat(t.filter.PIDs, t.filter.TIDs)
-	env, _ := os.ReadFile("/proc/" + strconv.Itoa(ids[0]) + "/environ")
+// with is what those of the target's processes have mapped that have this file.
+func (t *Target) with(f *symbols.File) (ms []mapped) {
+	for _, m := range t.mapped {
+		if slices.Contains(m.files, f) {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+// preload is the LD_PRELOAD with which a process was started, or empty where that is
+// not to be seen.
+func preload(pid int) string {
+	env, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	for v := range bytes.SplitSeq(env, []byte{0}) {
 		if value, ok := bytes.CutPrefix(v, []byte("LD_PRELOAD=")); ok {
 			return string(value)
@@ -85,8 +127,10 @@ func (t *Target) behindStubs(files []*symbols.File) (behind []*symbols.File, not
 		}
 		var found []*symbols.File
 		if t.ofProcesses() {
-			for _, path := range stub.Needs(environment()) {
-				found = append(found, symbols.Find(t.all, filepath.Base(path))...)
+			for _, m := range t.with(stub) {
+				for _, name := range stub.Needed() {
+					found = append(found, symbols.Find(m.files, filepath.Base(name))...)
+				}
 			}
 		} else {
 			found, _ = t.open(stub.Needs(environment())) // what cannot be read has nothing to find

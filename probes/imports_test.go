@@ -1,6 +1,8 @@
 package probes
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,6 +101,74 @@ func TestImportOfProcess(t *testing.T) {
 	}
 }
 
+// startAllocs runs a program with a libc of its own until the loader is done.
+func startAllocs(t *testing.T, cmd *exec.Cmd, libc string) (pid int) {
+	t.Helper()
+	cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+filepath.Dir(libc))
+	_, out := bpftest.Start(t, cmd)
+	var ready [6]byte
+	if _, err := io.ReadFull(out, ready[:]); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// The files of a cgroup are those of its processes, too, and what the host has does not
+// count.
+func TestImportOfCgroup(t *testing.T) {
+	libc := libcCopy(t)
+	program := bpftest.Compile(t, "testdata/allocs.c")
+	_, directory := testCgroup(t)
+	cmd := within(t, directory, program, "1", "1")
+	startAllocs(t, cmd, libc)
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() }) // before the cgroup goes
+	target := processes(t, Filter{Cgroups: []string{directory}})
+	if !target.Narrow(program) {
+		t.Fatal("the program is not mapped")
+	}
+	r, err := resolve(t, target, "malloc")
+	if err != nil || len(r.Requests) != 1 || r.Requests[0].File.Path != libc {
+		t.Errorf("%+v, %v", r, err)
+	}
+	other := bpftest.Compile(t, "testdata/allocs.c", "-no-pie")
+	if err := target.Only(other); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := resolve(t, target, "malloc"); err == nil || !strings.Contains(err.Error(), "has no library mapped that has it") {
+		t.Errorf("of a file that no process has mapped: %+v, %v", r, err)
+	}
+}
+
+// Of several processes each has its own libraries.
+func TestImportOfProcesses(t *testing.T) {
+	program, other := bpftest.Compile(t, "testdata/allocs.c"), bpftest.Compile(t, "testdata/allocs.c", "-no-pie")
+	libcs := []string{libcCopy(t), libcCopy(t)}
+	start := func(program, libc string) int { return startAllocs(t, exec.Command(program, "1", "1"), libc) }
+	first, second, stranger := start(program, libcs[0]), start(program, libcs[1]), start(other, libcs[0])
+	for _, c := range []struct {
+		pids []int
+		want []string
+	}{
+		{[]int{stranger, second}, libcs[1:]},
+		{[]int{second, stranger}, libcs[1:]},
+		{[]int{first, second}, libcs},
+	} {
+		target := processes(t, Filter{PIDs: c.pids})
+		target.Narrow(program)
+		r, err := resolve(t, target, "malloc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, q := range r.Requests {
+			got = append(got, q.File.Path)
+		}
+		if !slices.Equal(got, c.want) || len(r.Led) != len(c.want) {
+			t.Errorf("it leads to %q (%q), want %q", got, r.Led, c.want)
+		}
+	}
+}
+
 // The libraries that glibc left for old programs lead to the one that has their
 // functions.
 func TestStubLeads(t *testing.T) {
@@ -122,6 +192,34 @@ func TestStubLeads(t *testing.T) {
 	}
 	if _, err := target.List(Spec{Function: "no_such_function"}); err == nil || !strings.Contains(err.Error(), "libpthread") {
 		t.Errorf("a name that is nowhere: %v", err)
+	}
+}
+
+// Stubs that need each other have no function of a pattern, and looking ends.
+func TestStubsInACircle(t *testing.T) {
+	dir := t.TempDir()
+	source, one, two := filepath.Join(dir, "stub.c"), filepath.Join(dir, "libone.so"), filepath.Join(dir, "libtwo.so")
+	if err := os.WriteFile(source, []byte("void __libstub_version_placeholder(void) {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{one, ""}, {two, one}, {one, two}} {
+		flags := []string{"-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed,-rpath," + dir, "-Wl,-soname," + filepath.Base(c[0])}
+		if c[1] != "" {
+			flags = append(flags, c[1])
+		}
+		if err := os.Rename(bpftest.Compile(t, source, flags...), c[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := fileTarget(t, one)
+	if !target.Files[0].Stub() || len(target.Files[0].Needed()) != 1 {
+		t.Fatalf("it is a stub: %v, and needs %q", target.Files[0].Stub(), target.Files[0].Needed())
+	}
+	for _, text := range []string{"no_such_*", "no_such_function"} {
+		var none *NotFound
+		if _, err := resolve(t, target, text); !errors.As(err, &none) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 

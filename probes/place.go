@@ -175,9 +175,7 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 	}
 	if !r.File.Go && r.File.ComesBack(r.Function) {
 		p.Points = slices.Clone(p.Points)
-		for i := range p.Points {
-			p.Points[i].Again = true
-		}
+		p.Points[0].Again = true // of further variants the file knows it
 	}
 	if p.HitsAgain() {
 		p.note = AgainNote
@@ -186,7 +184,9 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 		p.note = UnmarkedNote(r.File, r.Function)
 	}
 	if r.Kind == Return {
-		c.timedAt[siteOf(p.File, p.Function)] = p
+		for _, at := range p.Points {
+			c.timedAt[spotOf(p.File, at)] = p
+		}
 	}
 	c.list(p)
 	return p, nil
@@ -216,11 +216,21 @@ func siteOf(f *symbols.File, fn *symbols.Function) site {
 	return site{f.Dev, f.Ino, fn.Offset, ""}
 }
 
-// timedBefore tells whether a probe already leaves frames for this function: the frames
-// of two would be mistaken for each other.
+// spot is where a breakpoint stands.
+type spot struct {
+	dev, ino uint64
+	offset   symbols.Offset
+}
+
+func spotOf(f *symbols.File, at symbols.Point) spot { return spot{f.Dev, f.Ino, at.Offset} }
+
+// timedBefore tells whether a probe already leaves frames at one of these points: the
+// frames of two would be mistaken for each other.
 func (c *Collector) timedBefore(p *probe) bool {
-	old := c.timedAt[siteOf(p.File, p.Function)]
-	return old != nil && (old.state == Attached || old.state == Placing)
+	return slices.ContainsFunc(p.Points, func(at symbols.Point) bool {
+		old := c.timedAt[spotOf(p.File, at)]
+		return old != nil && (old.state == Attached || old.state == Placing)
+	})
 }
 
 // reserve finds slots for a probe and makes them its own, switched off. Slots

@@ -19,7 +19,7 @@ func Processes(f Filter) (*Target, error) { return ProcessesWith(f, nil) }
 
 // ProcessesWith is Processes with these sources for the names of files that have none.
 func ProcessesWith(f Filter, names *symbols.Sources) (*Target, error) {
-	o := opener{t: &Target{filter: f, Names: names}, seen: map[[2]uint64]*symbols.File{}}
+	o := opener{t: &Target{filter: f, Names: names, mapped: []mapped{}}, seen: map[[2]uint64]*symbols.File{}}
 	err := o.open(f)
 	if err == nil && len(o.t.all) == 0 && o.denied != nil {
 		err = o.denied
@@ -85,29 +85,38 @@ func (o *opener) open(f Filter) error {
 // files opens what a process has mapped, each file once.
 func (o *opener) files(p *symbols.Process) {
 	p.Names = o.t.Names
+	here := mapped{pid: p.PID}
 	for _, m := range p.Mappings {
-		id := [2]uint64{m.Dev, m.Ino}
-		if f := o.seen[id]; f != nil {
-			f.Also(p)
-			continue
+		if f := o.file(p, m); f != nil && !slices.Contains(here.files, f) {
+			here.files = append(here.files, f)
 		}
-		f, err := p.File(m)
-		if err != nil {
-			if o.denied == nil {
-				o.denied = err
-			}
-			continue
+	}
+	o.t.mapped = append(o.t.mapped, here)
+}
+
+// file is what a process has mapped, or nil if it cannot be read.
+func (o *opener) file(p *symbols.Process, m symbols.Mapping) *symbols.File {
+	id := [2]uint64{m.Dev, m.Ino}
+	if f := o.seen[id]; f != nil {
+		f.Also(p)
+		return f
+	}
+	f, err := p.File(m)
+	if err != nil {
+		if o.denied == nil {
+			o.denied = err
 		}
-		if i := slices.IndexFunc(o.t.all, f.Same); i >= 0 {
-			_ = f.Close()
-			f = o.t.all[i]
-			f.Also(p)
-			o.seen[id] = f
-			continue
-		}
-		o.seen[id] = f
+		return nil
+	}
+	if i := slices.IndexFunc(o.t.all, f.Same); i >= 0 {
+		_ = f.Close()
+		f = o.t.all[i]
+		f.Also(p)
+	} else {
 		o.t.all = append(o.t.all, f)
 	}
+	o.seen[id] = f
+	return f
 }
 
 // label says in a few words whose hits count.

@@ -134,15 +134,20 @@ func (r *Recorder) function(p *Probe) int {
 	}
 	points := make([]uint64, len(p.Points))
 	var semaphores []uint64
+	var arguments []string
 	for i, at := range p.Points {
 		points[i] = uint64(at.Offset)
 		if at.Semaphore != 0 {
 			semaphores = append(append(semaphores, make([]uint64, i-len(semaphores))...), uint64(at.Semaphore))
 		}
+		if at.Arguments != "" {
+			arguments = append(append(arguments, make([]string, i-len(arguments))...), at.Arguments)
+		}
 	}
 	r.w.Function(&recording.Function{
 		File: file, Names: names, Addr: uint64(fn.Addr), Offset: uint64(fn.Offset), Size: fn.Size, Place: uint8(fn.Place),
-		Points: points, Semaphores: semaphores, Again: p.HitsAgain(),
+		Into: fn.Into, Unnamed: fn.Unnamed, Chosen: fn.Chosen,
+		Points: points, Semaphores: semaphores, Arguments: arguments, Again: p.HitsAgain(),
 	})
 	n := len(r.functions)
 	r.functions[fn] = n

@@ -42,7 +42,7 @@ func sameSnapshot(t *testing.T, live, again *Snapshot) {
 	}
 	for i := range live.Probes {
 		was, is := live.Probes[i], again.Probes[i]
-		if was.ID != is.ID || was.Kind != is.Kind || was.cookie != is.cookie || !reflect.DeepEqual(was.Function, is.Function) {
+		if was.ID != is.ID || was.Kind != is.Kind || was.cookie != is.cookie || !reflect.DeepEqual(was.Function, is.Function) || !slices.Equal(was.Points, is.Points) {
 			t.Errorf("tick %d: probe\n%+v\nwas\n%+v", a.Seq, is.Probe, was.Probe)
 		}
 		if f, g := facts(was.File), facts(is.File); !slices.Equal(f, g) {
@@ -154,8 +154,20 @@ func TestReplayIsExact(t *testing.T) {
 
 // Nothing of a snapshot is left out of a recording.
 func TestReplayIsComplete(t *testing.T) {
-	f := &symbols.File{Path: "/bin/x", Functions: []symbols.Function{{Symbol: symbols.Symbol{Name: "f"}}}}
-	probe := &Probe{File: f, Function: &f.Functions[0], cookie: cookieOf(0, 0)}
+	function := symbols.Function{
+		Symbol: symbols.Symbol{Name: "f", Version: "V1", Default: true}, Aliases: []symbols.Symbol{{Name: "g"}},
+		Addr: 1, Offset: 2, Size: 3, Into: 4, Place: symbols.Marker, Unnamed: true, Chosen: true,
+	}
+	points := []symbols.Point{{Offset: 5, Again: true}, {Offset: 6, Again: true, Semaphore: 7, Arguments: "-4@%edi"}}
+	for _, v := range []reflect.Value{reflect.ValueOf(function), reflect.ValueOf(points[1])} {
+		for field, v := range v.Fields() {
+			if v.IsZero() {
+				t.Errorf("this test does not know %s", field.Name)
+			}
+		}
+	}
+	f := &symbols.File{Path: "/bin/x", Functions: []symbols.Function{function}}
+	probe := &Probe{File: f, Function: &f.Functions[0], Points: points, cookie: cookieOf(0, 0)}
 	want := &Snapshot{
 		Seq: 1, At: time.Unix(1, 2), Elapsed: 3, Interval: 4, Kernel: "6.6", CPUs: 1, Method: "uprobe_multi", Gone: true, Final: true,
 		Filter: Filter{PIDs: []int{5}, TIDs: []int{6}, Cgroups: []string{"/a"}, Follow: true},

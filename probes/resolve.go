@@ -93,7 +93,7 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 		return err
 	case len(found) > 0:
 	case symbols.IsGlob(s.Function):
-		return r.glob(files, s)
+		return r.glob(files, s, true)
 	default:
 		behind, note := r.target.behindStubs(files)
 		if found, err = lookup(behind, s); err != nil || len(found) == 0 {
@@ -102,17 +102,22 @@ func (r *resolver) spec(files []*symbols.File, s Spec) error {
 		r.tell(note)
 	}
 	for _, q := range withoutImports(found) {
+		led := []Request{q}
 		if imported(q) {
-			var note string
-			if q, note, err = r.target.lead(q); err != nil {
+			var notes []string
+			if led, notes, err = r.target.lead(q); err != nil {
 				return err
 			}
-			r.tell(note)
+			for _, note := range notes {
+				r.tell(note)
+			}
 		}
-		if !slices.Contains(files, q.File) {
-			r.led = append(r.led, q.File)
+		for _, q := range led {
+			if !slices.Contains(files, q.File) {
+				r.led = append(r.led, q.File)
+			}
+			r.add(q)
 		}
-		r.add(q)
 	}
 	if found[0].Function.OnlyOld(s.Function) { // or else it would not come first
 		r.Old = append(r.Old, symbols.Printable(s.Function))
@@ -141,7 +146,8 @@ func (r *resolver) add(q Request) {
 // olderVersion is why a pattern without @ leaves a function out.
 const olderVersion = "an older version of a name, which only programs linked long ago call"
 
-func (r *resolver) glob(files []*symbols.File, s Spec) error {
+// glob asks for what a pattern matches; where that is nothing, once more behind stubs.
+func (r *resolver) glob(files []*symbols.File, s Spec, first bool) error {
 	var found, loader []Request
 	old := 0
 	for _, f := range files {
@@ -159,13 +165,16 @@ func (r *resolver) glob(files []*symbols.File, s Spec) error {
 		found = append(found, loader...)
 	}
 	if len(found)+old == 0 {
+		if !first { // stubs can need each other
+			return notFound(r.target, files, s)
+		}
 		behind, note := r.target.behindStubs(files)
 		if len(behind) == 0 {
 			return notFound(r.target, files, s)
 		}
 		r.tell(note)
 		r.led = append(r.led, behind...)
-		return r.glob(behind, s)
+		return r.glob(behind, s, false)
 	}
 	found, imports := split(found)
 	this := Resolved{Matched: len(found) + len(imports) + old}

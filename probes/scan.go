@@ -170,6 +170,10 @@ func points(rf *recording.Function) []symbols.Point {
 		if i < len(rf.Semaphores) {
 			ps[i].Semaphore = symbols.Offset(rf.Semaphores[i])
 		}
+		if i < len(rf.Arguments) {
+			const most = 4096 // bytes, as symbols reads them
+			ps[i].Arguments = symbols.Printable(rf.Arguments[i][:min(len(rf.Arguments[i]), most)])
+		}
 	}
 	return ps
 }
@@ -178,6 +182,7 @@ func function(rf *recording.Function) symbols.Function {
 	f := symbols.Function{
 		Symbol: symbols.Symbol(rf.Names[0]),
 		Addr:   symbols.Addr(rf.Addr), Offset: symbols.Offset(rf.Offset), Size: rf.Size, Place: min(symbols.Place(rf.Place), symbols.Marker),
+		Into: rf.Into, Unnamed: rf.Unnamed, Chosen: rf.Chosen,
 	}
 	for _, n := range rf.Names[1:] {
 		f.Aliases = append(f.Aliases, symbols.Symbol(n))

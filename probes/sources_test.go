@@ -208,7 +208,7 @@ func TestCheckTwins(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), twin.BuildID) || !strings.Contains(err.Error(), open(t, whole).BuildID) {
 		t.Errorf("of one file: %v", err)
 	}
-	if err := target.Add(libcOf(t)); err != nil {
+	if err := target.Add(bpftest.Build(t, "slow", "-Wl,--build-id")); err != nil {
 		t.Fatal(err)
 	}
 	if err := target.CheckTwins(); err == nil || !strings.Contains(err.Error(), "of none of the 2 files") {
@@ -220,13 +220,4 @@ func TestCheckTwins(t *testing.T) {
 	if err := target.CheckTwins(); err != nil {
 		t.Error(err)
 	}
-}
-
-func libcOf(t testing.TB) string {
-	t.Helper()
-	paths := symbols.Libraries("libc")
-	if len(paths) == 0 {
-		t.Skip("there is no libc")
-	}
-	return paths[0]
 }

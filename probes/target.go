@@ -23,7 +23,15 @@ type Target struct {
 	filter  Filter
 	alive   []func() bool    // of the processes and threads that were named
 	process *symbols.Process // the only one that was named, or nil
+	mapped  []mapped         // by those whose hits count; nil: the files are those of no process
 	all     []*symbols.File  // Files before Narrow: what is dangerous can come from any
+}
+
+// mapped is the files that a process has mapped and that could be read, the executable
+// first.
+type mapped struct {
+	pid   int
+	files []*symbols.File
 }
 
 // FileTarget opens files as a target. One that cannot be read is left out if

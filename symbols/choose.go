@@ -70,6 +70,16 @@ func (f *File) ask(d *indirect) {
 	}
 }
 
+// variant is the point of a further variant of an IFUNC.
+func (f *File) variant(im *image, addr uint64) Point {
+	off, _ := im.fileOffset(addr, elf.PF_X)
+	fn := Function{Addr: Addr(addr), Offset: Offset(off), Place: InFile}
+	if start, size, ok := im.frame(addr); ok && start == addr {
+		fn.Size = size
+	}
+	return Point{Offset: fn.Offset, Again: f.ComesBack(&fn)}
+}
+
 // Also says that the file is one of a further process of a target. Where that has
 // chosen another variant of an IFUNC than the first, which it can by GLIBC_TUNABLES
 // alone, both are the function's Points: each call comes to one of them. It is to be
@@ -93,8 +103,7 @@ func (f *File) Also(p *Process) {
 		if f.more == nil {
 			f.more = map[Addr][]Point{}
 		}
-		off, _ := d.im.fileOffset(c.addr, elf.PF_X)
-		at, addr := Point{Offset: Offset(off)}, Addr(first.addr)
+		addr, at := Addr(first.addr), f.variant(d.im, c.addr)
 		if !slices.Contains(f.more[addr], at) {
 			f.more[addr] = append(f.more[addr], at)
 		}

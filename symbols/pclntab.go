@@ -63,7 +63,7 @@ func (im *image) goFunctions() ([]symbol, error) {
 // lostGoTable finds the table by its header where no section is its own: before Go
 // 1.26 another linker puts it into .data.rel.ro of a program at no fixed address.
 func (im *image) lostGoTable() (t *goTable) {
-	tries := 64
+	tries := goTries
 	im.findData(func(s segment, at uint64, b []byte) bool {
 		if magic := order.Uint32(b); magic < go118 || magic > go12 || order.Uint16(b[4:]) != 0 {
 			return false
@@ -79,16 +79,28 @@ func (im *image) lostGoTable() (t *goTable) {
 	return t
 }
 
+// Bounds on one search of a file for Go's data.
+const (
+	goTries  = 64        // places that look like it
+	goSearch = 256 << 20 // bytes; a file with holes can claim more than any disk has
+)
+
 // findData goes in steps of an address through what is loaded of the file, until
 // found says that it is enough. It gets the segment, the place in it, and the bytes
 // there, at least 8.
 func (im *image) findData(found func(s segment, at uint64, b []byte) bool) {
+	room := uint64(goSearch)
 	for _, s := range im.segments {
 		if s.typ != elf.PT_LOAD || s.off%8 != s.addr%8 {
 			continue
 		}
 		for at := -s.addr % 8; at < s.filesz; at += chunk {
-			b, err := im.bytes(s.off+at, min(chunk, s.filesz-at), "data of Go")
+			n := min(chunk, s.filesz-at)
+			if n > room {
+				return
+			}
+			room -= n
+			b, err := im.bytes(s.off+at, n, "data of Go")
 			if err != nil {
 				return
 			}
@@ -230,12 +242,13 @@ func (t *goTable) textStart(from, to uint64) (uint64, error) {
 		return s.addr, nil
 	}
 	var text uint64
-	found := false
+	found, tries := false, goTries
 	t.im.findData(func(s segment, at uint64, b []byte) bool {
 		if t.number(b) == t.section.addr {
 			text, found = inModule(s.addr+at, t.stored)
+			tries--
 		}
-		return found
+		return found || tries == 0
 	})
 	if !found {
 		return 0, errors.New("it does not say where the code begins")

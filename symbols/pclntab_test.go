@@ -273,3 +273,39 @@ func TestGoTextRelocated(t *testing.T) {
 		t.Errorf("%v, %v", fns, err)
 	}
 }
+
+// endless is a file of one word again and again, which counts what is read of it.
+type endless struct {
+	word        uint64
+	reads, read int
+}
+
+func (e *endless) ReadAt(b []byte, _ int64) (int, error) {
+	e.reads, e.read = e.reads+1, e.read+len(b)
+	for i := 0; i+8 <= len(b); i += 8 {
+		order.PutUint64(b[i:], e.word)
+	}
+	return len(b), nil
+}
+
+// What a file with holes claims to load is not all searched, nor every place of one
+// that looks everywhere like what is looked for.
+func TestGoSearchIsBounded(t *testing.T) {
+	const claimed = 1 << 40
+	over := func(e *endless) *image {
+		return &image{r: e, size: claimed, is64: true, machine: elf.EM_X86_64, segments: []segment{
+			{typ: elf.PT_LOAD, filesz: claimed / 2},
+			{typ: elf.PT_LOAD, filesz: claimed / 2},
+		}}
+	}
+	holes := &endless{}
+	if over(holes).lostGoTable(); holes.read > goSearch {
+		t.Errorf("%d MB are read", holes.read>>20)
+	}
+	const table = 0x2000
+	same := &endless{word: table}
+	goes := &goTable{im: over(same), word: 8, section: section{addr: table}}
+	if text, err := goes.textStart(0, 48); err == nil || same.reads > 20*goTries {
+		t.Errorf("%d reads: %#x, %v", same.reads, text, err)
+	}
+}

@@ -52,6 +52,15 @@ func (f *File) Needs(env Environment) (paths []string) {
 	return paths
 }
 
+// Needed is the names of the libraries that f needs, as it has them.
+func (f *File) Needed() []string {
+	l, root := newLoader(f, Environment{})
+	if l == nil {
+		return nil
+	}
+	return root.needed
+}
+
 // ProviderAmong is Provider for a running process: mapped is its files, the executable
 // first, and preload the value of its LD_PRELOAD. Files that nobody needs were loaded
 // later, with a scope of their own.

@@ -101,7 +101,7 @@ func (im *image) slots(of *indirect, own bool) ([]slot, error) {
 		return nil, err
 	}
 	r := slotReader{im: im, types: relocationsOf[im.machine], of: of, own: own}
-	if r.names, err = im.importNames(tags); err != nil {
+	if r.names, err = im.importNames(); err != nil {
 		return nil, err
 	}
 	for _, t := range im.relocationTables(tags) {
@@ -228,7 +228,7 @@ func (r *slotReader) symbol(i uint32) Symbol {
 
 // importNames is the dynamic symbols, with the versions that the file wants of
 // others beside its own.
-func (im *image) importNames(tags map[elf.DynTag]uint64) (*table, error) {
+func (im *image) importNames() (*table, error) {
 	t, err := im.dynamicTable()
 	if err != nil || t == nil {
 		return nil, err
@@ -236,39 +236,10 @@ func (im *image) importNames(tags map[elf.DynTag]uint64) (*table, error) {
 	if t.defined == nil {
 		t.defined = map[uint16]string{}
 	}
-	off, ok := im.fileOffset(tags[elf.DT_VERNEED], 0)
-	if !ok || tags[elf.DT_VERNEED] == 0 || off >= im.size {
-		return t, nil
+	for i, asked := range im.asked(t) {
+		if asked.Version != "" {
+			t.defined[i] = strings.Clone(asked.Version)
+		}
 	}
-	b, err := im.bytes(off, min(im.size-off, maxNotes), "list of versions")
-	if err != nil {
-		return nil, err
-	}
-	needs(b, t)
 	return t, nil
-}
-
-// needs reads the versions that a file wants of each library. The steps between
-// them are the file's word: each must go forward.
-func needs(b []byte, t *table) {
-	const most = 1 << 15 // versions: an index has 15 bits
-	for left := most; len(b) >= 16 && left > 0; {
-		aux, next := uint64(order.Uint32(b[8:])), uint64(order.Uint32(b[12:]))
-		for at := aux; left > 0 && within(at, 16, uint64(len(b))); left-- {
-			v := b[at:]
-			if name := t.name(order.Uint32(v[8:])); name != "" {
-				t.defined[order.Uint16(v[6:])&0x7fff] = strings.Clone(name)
-			}
-			step := uint64(order.Uint32(v[12:]))
-			if step == 0 {
-				break
-			}
-			at += step
-		}
-		if next == 0 || next >= uint64(len(b)) {
-			return
-		}
-		b = b[next:]
-		left--
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"debug/elf"
 	"io"
 	"os"
+	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -178,6 +179,15 @@ func (f *File) AppendPoints(to []Point, fn *Function) []Point {
 		to = append(to, f.more[fn.Addr]...)
 	}
 	return to
+}
+
+// Begins tells whether a point of a function is the first instruction of it, or of a
+// further variant of an IFUNC, and not one inside.
+func (f *File) Begins(fn *Function, at Offset) bool {
+	if fn.Into > 0 {
+		return false
+	}
+	return at == fn.Offset || fn.Place == InFile && slices.ContainsFunc(f.more[fn.Addr], func(p Point) bool { return p.Offset == at })
 }
 
 // Close lets the file go. Nothing can be attached through f.Open any more, and

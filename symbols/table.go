@@ -225,7 +225,6 @@ func (t *table) versioned(name string, i uint64) Symbol {
 	if !within(i*2, 2, uint64(len(t.versions))) {
 		return Symbol{Name: name}
 	}
-	const hidden = 0x8000
 	v := order.Uint16(t.versions[i*2:])
 	version, ok := t.defined[v&^hidden]
 	if !ok {

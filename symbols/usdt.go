@@ -164,10 +164,18 @@ func (im *image) sites() ([]site, error) {
 		}
 	}
 	var sites []site
+	read := map[[2]uint64]bool{} // thousands of headers can name one place
+	room := uint64(maxMarkers)
 	for _, p := range parts {
-		if p.size > maxMarkers {
-			return nil, fmt.Errorf("has %d MB of notes about usdt probes, more than is read", p.size>>20)
+		at := [2]uint64{p.off, p.size}
+		if read[at] {
+			continue
 		}
+		read[at] = true
+		if p.size > room {
+			return nil, fmt.Errorf("has more than %d MB of notes about usdt probes, and no more is read", maxMarkers>>20)
+		}
+		room -= p.size
 		b, err := im.bytes(p.off, p.size, "notes about usdt probes")
 		if err != nil {
 			return nil, err

@@ -196,3 +196,31 @@ func TestMarkersBySegment(t *testing.T) {
 		}
 	}
 }
+
+// Any number of sections can be of the same notes, or of nearly the same.
+func TestMarkersRepeated(t *testing.T) {
+	const n = 4096
+	b := make([]byte, n+maxMarkers)
+	copy(b, "\x00.note.stapsdt\x00")
+	over := func(step uint64) *image {
+		im := &image{r: bytes.NewReader(b), size: uint64(len(b)), is64: true, sections: []section{{typ: elf.SHT_STRTAB, size: n}}}
+		for i := range uint64(n) {
+			im.sections = append(im.sections, section{name: 1, typ: elf.SHT_NOTE, off: n - i*step, size: 1 << 20, align: 4})
+		}
+		return im
+	}
+	if got := allocatedBy(func() {
+		if _, err := over(0).sites(); err != nil {
+			t.Error(err)
+		}
+	}); got > 4<<20 {
+		t.Errorf("the same notes take %d MB", got>>20)
+	}
+	if got := allocatedBy(func() {
+		if _, err := over(1).sites(); err == nil {
+			t.Error("all are read")
+		}
+	}); got > 2*maxMarkers {
+		t.Errorf("different notes take %d MB", got>>20)
+	}
+}

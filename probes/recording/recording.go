@@ -79,9 +79,14 @@ type Function struct {
 	Addr   uint64 `json:"addr"`
 	Offset uint64 `json:"offset"`
 	Size   uint64 `json:"size,omitempty"`
+	Into   uint64 `json:"into,omitempty"` // bytes, of a point inside a function
 	Place  uint8  `json:"place,omitempty"`
 
+	Unnamed bool `json:"unnamed,omitempty"` // as symbols.Function, as is the next
+	Chosen  bool `json:"chosen,omitempty"`
+
 	Points     []uint64 `json:"points"`               // offsets in the file
+	Arguments  []string `json:"arguments,omitempty"`  // of the points, likewise, of usdt probes
 	Semaphores []uint64 `json:"semaphores,omitempty"` // of the points, likewise; 0: it has none
 	Again      bool     `json:"again,omitempty"`      // one call may hit a point more than once
 }

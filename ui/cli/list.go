@@ -88,6 +88,9 @@ func (f *listFlags) run(s Streams, args []string) error {
 		return usage("list takes one pattern, and there are %d: quote it for the shell", len(specs))
 	}
 	all, err := target.List(pattern)
+	if wrong := target.CheckTwins(); wrong != nil {
+		return failed(wrong)
+	}
 	if err != nil {
 		passedOver(s, err)
 		return &exit{exitNothing, err}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,6 +51,36 @@ func TestSymbols(t *testing.T) {
 		if r := run(t, "list", "--symbols", c.file, stripped); r.status != 1 || !strings.Contains(r.errors, c.says) {
 			t.Errorf("%s: status %d, %s", c.file, r.status, r.errors)
 		}
+	}
+}
+
+// The build of a library to which a name leads is none of the program's own.
+func TestSymbolsOfLed(t *testing.T) {
+	requireBPF(t)
+	dir := t.TempDir()
+	source, library, program := filepath.Join(dir, "calc.c"), filepath.Join(dir, "libcalc.so"), filepath.Join(dir, "prog")
+	text := "#ifdef MAIN\nint calc(int); int main(void) { return calc(1) - 1; }\n#else\nint calc(int n) { return n; }\n#endif\n"
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	whole := library + ".debug"
+	for _, c := range [][]string{
+		{"gcc", "-shared", "-fPIC", "-O0", "-Wl,--build-id", "-o", library, source},
+		{"objcopy", "--only-keep-debug", library, whole},
+		{"strip", library},
+		{"gcc", "-DMAIN", "-Wl,--build-id,-rpath," + dir, "-o", program, source, library},
+	} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if r := run(t, "stat", "--symbols", whole, program, "calc", "--", program); r.status != 0 || !strings.Contains(r.errors, "calc of prog is that of "+library) {
+		t.Errorf("status %d, %s%s", r.status, r.errors, r.out)
+	}
+	if r := run(t, "stat", "--symbols", whole, program, "main", "--", program); r.status != 1 || !strings.Contains(r.errors, "does not have the names of "+program) {
+		t.Errorf("where no name leads to it: status %d, %s", r.status, r.errors)
 	}
 }
 

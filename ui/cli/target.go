@@ -76,9 +76,6 @@ func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, [
 		return nil, nil, err
 	}
 	specs, err := o.arguments(args, len(command) > 0)
-	if err == nil {
-		err = failed(o.target.CheckTwins())
-	}
 	if err != nil {
 		o.target.Close()
 		return nil, nil, err
@@ -257,6 +254,9 @@ func commandTarget(name string, names *symbols.Sources) (t *probes.Target, noDef
 // resolve finds the functions that specs mean, and tells what patterns left out.
 func resolve(s Streams, target *probes.Target, specs []probes.Spec, latency bool) ([]probes.Request, error) {
 	r, err := target.Resolve(specs, latency)
+	if wrong := target.CheckTwins(); wrong != nil { // only now: a name can lead to the file that it is of
+		return nil, failed(wrong)
+	}
 	if err != nil {
 		passedOver(s, err)
 		return nil, &exit{exitNothing, err}
