@@ -35,5 +35,6 @@ func (m *model) turnNames() {
 	for _, r := range m.rows {
 		r.name = m.nameOf(r.fn)
 	}
+	clear(m.short)
 	m.resort()
 }
