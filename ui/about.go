@@ -9,16 +9,17 @@ import (
 	"uprobetop/ui/chart"
 )
 
-// whyNot is why a function cannot be probed, as far as that is known here: the files of
-// a recording are not there. It is empty if it can.
-func whyNot(match symbols.Match) string {
+// limits is what can be measured of a function and why not more, as far as that is known
+// here: the files of a recording are not there.
+func limits(match symbols.Match) (probes.Ability, string) {
 	if _, err := match.File.Code(match.Function, 1); err != nil && match.Function.Place == symbols.InFile {
-		return ""
+		return probes.Times, ""
 	}
-	if able, why := probes.Able(match.File, match.Function); able == probes.Cannot {
-		return why.String()
+	able, why := probes.Able(match.File, match.Function)
+	if able == probes.Counts {
+		return able, clean(why.Reason)
 	}
-	return ""
+	return able, why.String()
 }
 
 // classes says what the class of the first instruction means for a hit.
@@ -53,9 +54,17 @@ func (f *finder) drawAbout(m *model, c *chart.Canvas, match symbols.Match) {
 	if badge := match.File.Badge(); badge != "" {
 		lines = append(lines, [2]string{"file", badge})
 	}
-	if why := whyNot(match); why != "" {
+	able, why := limits(match)
+	if r := m.byKey[keyOf(match.File, fn)]; able != probes.Cannot && r != nil && (m.condition(r) == refused || m.condition(r) == failed) {
+		lines = append(lines, [2]string{"no probe", m.sentence(r, m.condition(r)).long})
+	}
+	switch able {
+	case probes.Cannot:
 		lines = append(lines, [2]string{"no probe", why})
-	} else if class := probes.ClassOf(match.File, fn); class != probes.NoClass {
+	case probes.Counts:
+		lines = append(lines, [2]string{"no latency", "counts only: " + why})
+	}
+	if class := probes.ClassOf(match.File, fn); able != probes.Cannot && class != probes.NoClass {
 		lines = append(lines, [2]string{"a hit", classes[class]})
 	}
 	if len(aliases) > 0 {

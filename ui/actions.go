@@ -95,7 +95,7 @@ func (m *model) checked(msg checkedMsg) tea.Cmd {
 		if m.condition(r) != measuring && m.condition(r) != silent {
 			r.finding, r.failure, r.want, r.kept = &msg.finding, "", off, true
 		}
-		m.setBanner(true, r.name+" cannot be placed: "+withWay(msg.finding))
+		m.refuse(msg)
 		return nil
 	case probes.Asks:
 		if !m.yes[fileKey(r.file)] {
@@ -104,6 +104,20 @@ func (m *model) checked(msg checkedMsg) tea.Cmd {
 		}
 	}
 	return m.agree(msg.wish)
+}
+
+// refuse says that a wish cannot be had. Where the row counts already it goes on with
+// that, which is then no way out that has to be told.
+func (m *model) refuse(msg checkedMsg) {
+	text := msg.row.name + " cannot be placed: " + withWay(msg.finding)
+	if cond := m.condition(msg.row); msg.want == timed && (cond == measuring || cond == silent) {
+		why := "cannot be timed: " + clean(msg.finding.Reason)
+		text = msg.row.name + " " + why
+		if f, ok := m.dialog.(*finder); ok {
+			f.said = why
+		}
+	}
+	m.insist(banner{bad: true, text: text, of: msg.row})
 }
 
 // agree takes a wish over and does what follows from it. What failed or was
@@ -183,7 +197,7 @@ func (m *model) reconcileRow(r *row) tea.Cmd {
 		return nil
 	case keep != nil && hopeless(keep) && len(drop) > 0 && drop[0].State == probes.Attached:
 		// The other kind could not be had: the one that counts stays.
-		m.setBanner(true, r.name+" cannot be placed: "+clean(keep.Note))
+		m.show(banner{bad: true, text: r.name + " cannot be timed: " + clean(keep.Note), of: r})
 		r.want = wantOf(drop[0].Kind)
 		drop = []*probes.Stats{keep}
 	}
@@ -249,7 +263,7 @@ func (m *model) placed(msg placedMsg) tea.Cmd {
 		if r.stat != nil {
 			r.want = wantOf(r.stat.Kind)
 		}
-		m.setBanner(true, r.name+" cannot be placed: "+r.failure)
+		m.show(banner{bad: true, text: r.name + " cannot be placed: " + r.failure, of: r})
 	}
 	if r.want != off {
 		r.gaveUp = false // what counted before goes on

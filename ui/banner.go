@@ -12,6 +12,7 @@ import (
 // and what was closed does not come back.
 type banner struct {
 	bad  bool
+	of   *row // whose probe is refused or failed; nil: of none
 	text string
 	less []string // where there is no room for the text, ever shorter
 	keys []string // what can be done about it: key, word, …
@@ -23,6 +24,17 @@ func (m *model) show(b banner) {
 	if !m.dismissed[b.text] {
 		m.banner = b
 	}
+}
+
+// bannerStands says whether there is a banner and the pane below does not tell the
+// same of the selected row.
+func (m *model) bannerStands() bool {
+	r := m.banner.of
+	if r == nil || r != m.selected || !m.split() || m.measured(r) {
+		return m.banner.text != ""
+	}
+	cond := m.condition(r)
+	return cond != refused && cond != failed
 }
 
 func (m *model) closeBanner() {
@@ -59,7 +71,7 @@ func (m *model) warnAbout() {
 	for _, r := range slices.Backward(m.rows) {
 		if r.stat != nil && r.stat.State == probes.Failed && !r.gaveUp && !m.snap.Gone {
 			if text := r.name + " cannot be placed: " + clean(r.stat.Note); !m.dismissed[text] {
-				m.setBanner(true, text)
+				m.show(banner{bad: true, text: text, of: r})
 				break
 			}
 		}

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"slices"
-	"strings"
 
 	"uprobetop/probes"
 	"uprobetop/ui/chart"
@@ -63,8 +62,8 @@ func columns() []column {
 		{title: "KIND", width: from(100, 6), left: true, draw: drawKind, text: func(r *row) string { return kindWord(r) }},
 		{title: "HITS", width: from(0, 10), units: format.RateUnits, value: func(r *row) (float64, bool) { return r.num.rate, true }},
 		{title: "LOAD", width: from(118, 8), units: format.NoUnit, value: whenTimed(func(n *numbers) float64 { return n.load })},
-		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 16), left: true, draw: drawTrail, value: func(r *row) (float64, bool) { return r.trail.mean(30), true }},
-		{title: "PER CPU", width: steps(118, 18, 150, 34, 180, 66), left: true, draw: drawStrip, value: imbalance},
+		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 12), left: true, draw: drawTrail, value: func(r *row) (float64, bool) { return r.trail.mean(30), true }},
+		{title: "PER CPU", width: steps(118, 12, 150, 34, 202, 66), left: true, draw: drawStrip, value: imbalance},
 		{title: "P50", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p50 })},
 		{title: "P90", width: from(140, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p90 })},
 		{title: "P99", width: from(0, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
@@ -95,6 +94,7 @@ type place struct {
 // layOut places the columns for a screen that is w cells wide.
 func (m *model) layOut(w int) {
 	m.places = m.places[:0]
+	clear(m.short)
 	x := w - 1
 	widths := m.cells(w)
 	for i := len(m.columns) - 1; i >= 0; i-- {
@@ -264,69 +264,4 @@ func drawTrail(m *model, c *chart.Canvas, r *row) {
 
 func drawStrip(m *model, c *chart.Canvas, r *row) {
 	chart.Strip(c, r.num.perCPU(), m.th)
-}
-
-// shorten fits a name into w cells: parameter lists go first, then template
-// arguments, then leading namespaces, then the end.
-func shorten(name string, w int, mark rune) string {
-	if chart.Width(name) <= w {
-		return name
-	}
-	name = withoutParameters(name)
-	if chart.Width(name) > w {
-		name = withoutTemplates(name, mark)
-	}
-	for chart.Width(name) > w {
-		i := strings.Index(name, "::")
-		if i < 0 || i+2 >= len(name) {
-			break
-		}
-		name = name[i+2:]
-	}
-	return chart.Cut(name, w, mark)
-}
-
-func withoutParameters(name string) string {
-	depth := 0
-	for i := 0; i < len(name); i++ {
-		switch name[i] {
-		case '<':
-			depth++
-		case '>':
-			depth--
-		case '(':
-			const anonymous = "(anonymous namespace)"
-			if strings.HasPrefix(name[i:], anonymous) {
-				i += len(anonymous) - 1
-				continue
-			}
-			if depth <= 0 && i > 0 && !strings.HasSuffix(name[:i], "operator") {
-				return name[:i]
-			}
-		}
-	}
-	return name
-}
-
-// withoutTemplates replaces the outermost template arguments by a mark. The
-// signs of an operator are none.
-func withoutTemplates(name string, mark rune) string {
-	if strings.Contains(name, "operator<") || strings.Contains(name, "operator>") || strings.Contains(name, "operator-") {
-		return name
-	}
-	var b strings.Builder
-	depth := 0
-	for _, r := range name {
-		switch {
-		case r == '<':
-			if depth++; depth == 1 {
-				b.WriteString("<" + string(mark) + ">")
-			}
-		case r == '>' && depth > 0:
-			depth--
-		case depth == 0:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -122,7 +123,7 @@ func (m *model) drawScreen(c *chart.Canvas) {
 	n := m.tableRows()
 	m.drawTable(c.Sub(0, y, m.w, n+1))
 	y += n + 1
-	if m.banner.text != "" {
+	if m.bannerStands() {
 		m.drawBanner(c.Sub(0, y, m.w, 1))
 		y++
 	} else if m.airy() {
@@ -374,7 +375,7 @@ func (m *model) drawNothing(c *chart.Canvas) {
 	th := m.th
 	n := 0
 	for _, f := range m.target.Files {
-		n += len(f.Functions)
+		n += sort.Search(len(f.Functions), func(i int) bool { return f.Functions[i].Place >= symbols.NoCode })
 	}
 	x, y := max((c.W-56)/2, 2), max(c.H/5, 1)
 	c.Text(x, y, "Nothing is probed yet.", th.Bright)

@@ -1,10 +1,8 @@
 package ui
 
 import (
-	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
@@ -24,7 +22,8 @@ type finder struct {
 	since   time.Time // when it began
 	matches []symbols.Match
 	total   int
-	all     int    // functions there are
+	all     int    // names there are
+	markers int    // those of usdt probes
 	runtime string // that there are others, which are in no file
 	toggled bool   // something was switched on or off in it
 	said    string // why the last key did nothing; empty: it did something
@@ -48,6 +47,7 @@ func newFinder(m *model) *finder {
 	f.input.Focus()
 	for _, file := range m.target.Files {
 		f.all += len(file.Functions)
+		f.markers += len(file.Markers())
 	}
 	return f
 }
@@ -65,11 +65,35 @@ func (f *finder) search(m *model) tea.Cmd {
 		return nil
 	}
 	f.running, f.since = true, m.now
-	look, query := f.look, f.input.Value()
+	look, files, query := f.look, m.target.Files, f.input.Value()
 	return func() tea.Msg {
-		matches, total := look.Search(query, findLimit)
+		matches, total := lookFor(look, files, query)
 		return foundMsg{query, matches, total}
 	}
+}
+
+// lookFor reads a query as people write names: usdt:name is a usdt probe, what begins
+// as a mangled name is one, and what no name has that people read may be in a raw one.
+func lookFor(look *symbols.Searcher, files []*symbols.File, query string) (matches []symbols.Match, total int) {
+	if name, ok := usdtQuery(query); ok {
+		return symbols.SearchMarkers(files, name, findLimit)
+	}
+	raw := mangled(strings.TrimSpace(query))
+	if raw {
+		matches, total = symbols.SearchRaw(files, query, findLimit)
+	}
+	if total == 0 {
+		matches, total = look.Search(query, findLimit)
+	}
+	if total == 0 && !raw {
+		matches, total = symbols.SearchRaw(files, query, findLimit)
+	}
+	return matches, total
+}
+
+// usdtQuery is what usdt: stands before.
+func usdtQuery(query string) (name string, ok bool) {
+	return strings.CutPrefix(strings.TrimSpace(query), probes.USDT.String()+":")
 }
 
 // warmUp reads all names once, so that the first search does not wait for it.
@@ -130,7 +154,7 @@ func findKeys() []binding {
 	return []binding{
 		{[]string{"tab"}, "tab", "count the hits of the selected, or no more", groupProbes, "count", 0, onMatch((*model).toggle), nil},
 		{[]string{"ctrl+r"}, "ctrl-r", "its latency too, or no more", groupProbes, "latency", 0, onMatch((*model).toggleReturn), nil},
-		{[]string{"ctrl+t"}, "ctrl-t", "names as in the symbol table", groupLook, "", 0, quiet((*model).turnNames), nil},
+		{[]string{"ctrl+t"}, "ctrl-t", "names as in the symbol table", groupLook, "names", 1, quiet((*model).turnNames), nil},
 		{[]string{"down", "ctrl+n"}, "↓ ↑", "select", groupMove, "", 0, by(1), nil},
 		{[]string{"up", "ctrl+p"}, "↑", "select", groupMove, "", 0, by(-1), nil},
 		{[]string{"pgdown"}, "pgdn", "a page down", groupMove, "", 0, page(1), nil},
@@ -198,9 +222,13 @@ func (f *finder) draw(m *model, c *chart.Canvas) {
 	}
 	x := c.Text(2, y, string(th.Prompt)+" ", th.Key)
 	query := clean(f.input.Value())
-	found := format.Count(uint64(f.total)) + " of " + format.Count(uint64(f.all)) + " functions"
+	all := format.Things(f.all, "name")
+	if _, ok := usdtQuery(f.query); ok {
+		all = format.Things(f.markers, "usdt probe")
+	}
+	found := format.Count(uint64(f.total)) + " of " + all
 	if f.running && m.now.Sub(f.since) > slowWork {
-		found = "searching " + format.Count(uint64(f.all)) + " functions"
+		found = "searching " + all
 	}
 	end := c.Right(c.W-2, y, found, th.Muted)
 	room := end - x - 3
@@ -217,141 +245,26 @@ func (f *finder) draw(m *model, c *chart.Canvas) {
 	m.cursor.Blink = false
 	c.Fill(0, y+1, c.W, 1, th.H, th.Line)
 	if f.said != "" {
-		c.Text(1, y+1, " "+f.said+" ", th.Warn)
+		c.Text(1, y+1, " "+chart.Cut(f.said, c.W-4, th.Ellipsis)+" ", th.Warn)
 	}
-	about := 0
+	about, note := 0, 0
 	if c.H >= 24 {
 		about = 9
 	}
-	f.drawList(m, c.Sub(0, y+2, c.W, c.H-y-2-about))
-	if about > 0 && f.at < len(f.matches) {
-		f.drawAbout(m, c.Sub(0, c.H-about+1, c.W, about-1), f.matches[f.at])
+	if about == 0 || !f.notesColumn(c.W) {
+		note = 1
 	}
-}
-
-func (f *finder) drawList(m *model, c *chart.Canvas) {
-	th := m.th
-	size, notes, file := c.W-1-32, c.W-31, c.W-1-32-8-18
-	if c.W < 100 {
-		file = c.W - 1 - 18
-	}
-	c.Text(5, 0, "FUNCTION", th.Muted)
-	c.Text(file, 0, "FILE", th.Muted)
-	if c.W >= 100 {
-		c.Right(size, 0, "SIZE", th.Muted)
-		c.Text(notes, 0, "NOTES", th.Muted)
-	}
-	f.rows = c.H - 1
-	f.top = min(f.top, f.at)
-	f.top = max(f.top, f.at-f.rows+1, 0)
-	if len(f.matches) == 0 && !f.running {
-		c.Text(5, 2, "no function of the target has this in its name", th.Muted)
-		for i, line := range wrap(f.runtime, c.W-10) {
-			c.Text(5, 3+i, line, th.Muted)
-		}
-	}
-	for y := 1; y < c.H && f.top+y-1 < len(f.matches); y++ {
-		i := f.top + y - 1
-		match := f.matches[i]
-		line := c.Sub(0, y, c.W, 1)
-		r := m.byKey[keyOf(match.File, match.Function)]
-		sign, st := th.NotProbed, th.Muted
-		if r != nil {
-			sign, st = m.sign(r, m.condition(r))
-		}
-		line.Put(3, 0, sign, st)
-		name := th.Text
-		if i == f.at {
-			name = th.Bright
-		}
-		f.drawName(m, line.Sub(5, 0, file-6, 1), m.nameOfMatch(match), name)
-		line.Text(file, 0, chart.Cut(clean(filepath.Base(match.File.Path)), 17, th.Ellipsis), th.Muted)
-		if c.W >= 100 {
-			f.drawSize(m, line, size, match.Function)
-			note, noteStyle := m.findNote(match, r)
-			line.Text(notes, 0, chart.Cut(note, c.W-1-notes, th.Ellipsis), noteStyle)
-		}
-		if i == f.at {
-			selectLine(line, 1, th)
-		}
-		m.spot(c, 0, y, c.W, 1, func(m *model, x int) tea.Cmd {
-			f.at = i
-			if x >= 3 && x <= 4 {
-				return onMatch((*model).toggle)(m)
-			}
-			return nil
-		})
-	}
-}
-
-func (f *finder) drawSize(m *model, c *chart.Canvas, x int, fn *symbols.Function) {
-	if fn.Size == 0 {
-		c.Right(x, 0, string(m.th.Dash), m.th.Faint)
+	f.drawList(m, c.Sub(0, y+2, c.W, c.H-y-2-about-note))
+	if f.at >= len(f.matches) {
 		return
 	}
-	c.Right(x, 0, format.Count(fn.Size), m.th.Text)
-}
-
-// drawName draws a name with what was typed marked in it. If it is too long for
-// the column, its end goes.
-func (f *finder) drawName(m *model, c *chart.Canvas, match symbols.Match, st chart.Style) {
-	th := m.th
-	hit := th.Key.With(chart.Underline)
-	x, cut := 0, chart.Width(match.Name) > c.W
-	for i, r := range match.Name {
-		if cut && x >= c.W-1 {
-			c.Put(c.W-1, 0, th.Ellipsis, st)
-			return
-		}
-		s := st
-		for _, span := range match.Spans {
-			if i >= span[0] && i < span[1] {
-				s = hit
-			}
-		}
-		if !unicode.IsPrint(r) {
-			r = '?'
-		}
-		x = c.Text(x, 0, string(r), s)
+	match := f.matches[f.at]
+	if note > 0 {
+		able, why := limits(match)
+		text, st := m.findNote(match, m.byKey[keyOf(match.File, match.Function)], able, why)
+		c.Text(5, c.H-about-note, chart.Cut(text, c.W-6, th.Ellipsis), st)
 	}
-}
-
-// findNote is the one thing to know of a match beside its name.
-func (m *model) findNote(match symbols.Match, r *row) (string, chart.Style) {
-	th, fn := m.th, match.Function
-	cannot := whyNot(match)
-	if r != nil {
-		switch cond := m.condition(r); cond {
-		case measuring:
-			word := "counting, "
-			if r.kindOf() == timed {
-				word = "latency, "
-			}
-			_, st := m.kindSign(r)
-			return word + format.SI(r.num.rate) + "/s", st
-		case refused, failed:
-			return m.sentence(r, cond).medium, th.Bad
-		case notProbed:
-		default:
-			s := m.sentence(r, cond)
-			return s.short, s.style
-		}
+	if about > 0 {
+		f.drawAbout(m, c.Sub(0, c.H-about+1, c.W, about-1), match)
 	}
-	switch {
-	case fn.Place == symbols.Marker && len(match.File.Points(fn)) > 0:
-		return strings.Join(append([]string{string(th.UsdtSign) + " usdt"}, probes.MarkerNotes(match.File, fn)...), ", "), th.Usdt
-	case cannot != "":
-		return cannot, th.Muted
-	case fn.Chosen:
-		return probes.ChosenNote, th.Muted
-	case fn.Version != "" && !fn.Default:
-		return "old version " + clean(fn.Version), th.Muted
-	case match.File.CloneOf(fn) != "":
-		return "clone made by the compiler", th.Muted
-	case match.Name != clean(fn.Demangled()):
-		return "alias of " + clean(fn.Demangled()), th.Muted
-	case match.File.Go:
-		return "Go: counts, no latency", th.Muted
-	}
-	return "", th.Muted
 }

@@ -268,7 +268,7 @@ func (h *helper) lines(m *model, entries []binding) []helpLine {
 		{left: string(th.Placing), leftStyle: th.Accent, right: "being placed", entry: -1},
 		{left: string(th.Failed), leftStyle: th.Bad, right: "cannot be placed, or failed", entry: -1},
 		{left: "!", leftStyle: th.Warn, right: "has missed hits", entry: -1},
-		{left: string(th.Dash), leftStyle: th.Faint, right: "not measured, by design", entry: -1},
+		{left: string(th.Dash), leftStyle: th.Faint, right: "not measured, or cannot be", entry: -1},
 		{left: "0", leftStyle: th.Muted, right: "measured, none", entry: -1},
 		{entry: -1},
 		{head: "latency", entry: -1},

@@ -111,7 +111,7 @@ func lookKeys() []binding {
 		{[]string{"]"}, "]", "", groupTime, "", 0, quiet(func(m *model) { m.turnWindow(1) }), nil},
 		{[]string{"p"}, "p", "freeze the picture, count on", groupTime, "freeze", 6, quiet((*model).freeze), (*model).hasRow},
 		{[]string{"c"}, "c", "clear: count from zero", groupTime, "clear", 7, quiet((*model).clear), (*model).hasRow},
-		{[]string{"n"}, "n", "names as in the symbol table", groupLook, "", 0, quiet((*model).turnNames), nil},
+		{[]string{"n"}, "n", "raw names; in find ctrl-t", groupLook, "", 0, quiet((*model).turnNames), nil},
 		{[]string{"C", "f2"}, "C", "choose the columns", groupLook, "", 0, quiet((*model).openColumns), nil},
 	}
 	for i, v := range views() {

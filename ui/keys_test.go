@@ -129,7 +129,7 @@ func TestReturnThatFailsLeavesTheEntryProbe(t *testing.T) {
 	if got := s.rowText("malloc"); !strings.Contains(got, "entry") {
 		t.Errorf("the row reads %q", got)
 	}
-	if !strings.Contains(s.text(), "malloc cannot be placed: no room for another frame") {
+	if !strings.Contains(s.text(), "malloc cannot be timed: no room for another frame") {
 		t.Error("the screen does not say why")
 	}
 	s.publish(failing, nil)

@@ -43,6 +43,7 @@ type model struct {
 
 	rows     []*row
 	byKey    map[key]*row
+	short    map[int]map[*row]string // by cells; see shortNames
 	born     int
 	selected *row
 	top      int       // first visible row
@@ -90,7 +91,7 @@ func newModel(ctx context.Context, src Source, t Target, opts Options) *model {
 		w:    80,
 		h:    24,
 		look: look{name: opts.Theme}, mouse: !opts.NoMouse,
-		byKey: map[key]*row{}, removed: map[probes.ID]bool{}, yes: map[key]bool{}, dismissed: map[string]bool{}, chosen: map[string]bool{},
+		byKey: map[key]*row{}, short: map[int]map[*row]string{}, removed: map[probes.ID]bool{}, yes: map[key]bool{}, dismissed: map[string]bool{}, chosen: map[string]bool{},
 		columns: columns(), views: views(),
 		windowAt: 1, // 30s
 		snap:     &probes.Snapshot{}, shown: &probes.Snapshot{},
@@ -242,6 +243,7 @@ func (m *model) setWidth(column int) tea.Cmd {
 
 func (m *model) setTheme() {
 	m.th = m.look.theme()
+	clear(m.short)
 	m.dirty = true
 }
 

@@ -1,6 +1,10 @@
 package ui
 
-import "uprobetop/symbols"
+import (
+	"strings"
+
+	"uprobetop/symbols"
+)
 
 // nameOf is a function's name as the screen has it now: for people, or as it stands in
 // the symbol table.
@@ -11,8 +15,9 @@ func (m *model) nameOf(fn *symbols.Function) string {
 	return clean(fn.Demangled())
 }
 
-// nameOfMatch is the same of the name that was found, which can be an alias.
-func (m *model) nameOfMatch(match symbols.Match) symbols.Match {
+// nameOfMatch is the same of the name that was found, which can be an alias. The parts
+// that match are those of what was typed.
+func (m *model) nameOfMatch(match symbols.Match, query string) symbols.Match {
 	if !m.rawNames {
 		return match
 	}
@@ -24,7 +29,10 @@ func (m *model) nameOfMatch(match symbols.Match) symbols.Match {
 		}
 	}
 	if name := clean(raw.String()); name != match.Name {
-		match.Name, match.Spans = name, nil // what was typed may stand nowhere in it
+		match.Name, match.Spans = name, nil
+		if at := strings.Index(name, query); at >= 0 && query != "" { // it may stand nowhere in it
+			match.Spans = [][2]int{{at, at + len(query)}}
+		}
 	}
 	return match
 }
@@ -35,5 +43,6 @@ func (m *model) turnNames() {
 	for _, r := range m.rows {
 		r.name = m.nameOf(r.fn)
 	}
+	clear(m.short)
 	m.resort()
 }

@@ -168,6 +168,7 @@ func (m *model) rowFor(f *symbols.File, fn *symbols.Function) *row {
 	r := &row{key: k, file: f, fn: fn, name: m.nameOf(fn), unseated: true, born: m.born}
 	m.byKey[k] = r
 	m.rows = append(m.rows, r)
+	clear(m.short)
 	return r
 }
 
@@ -178,6 +179,7 @@ func (m *model) dropRow(r *row) {
 	}
 	m.rows = slices.Delete(m.rows, i, i+1)
 	delete(m.byKey, r.key)
+	clear(m.short)
 	if m.selected == r {
 		m.selected = nil
 		if len(m.rows) > 0 {

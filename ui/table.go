@@ -130,7 +130,7 @@ func (m *model) drawName(c *chart.Canvas, r *row, cond condition) {
 	if r == m.selected {
 		st = th.Bright
 	}
-	x := c.Text(5, 0, shorten(r.name, room, th.Ellipsis), st)
+	x := c.Text(5, 0, m.shortNames(room)[r], st)
 	if missed > 0 {
 		c.Put(x+1, 0, '!', th.Warn)
 	}

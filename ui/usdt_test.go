@@ -71,7 +71,7 @@ func TestUsdt(t *testing.T) {
 	}
 	s.src.finding = probes.Check(probes.Request{Kind: probes.Return, File: f, Function: fn}, probes.Hazards{})
 	s.press("r")
-	if text := s.text(); !strings.Contains(text, "demo:two cannot be placed: a usdt probe is a point in the code and has no return") {
+	if text := s.text(); !strings.Contains(text, "demo:two cannot be timed: a usdt probe is a point in the code and has no return  ") {
 		t.Errorf("r says\n%s", text)
 	}
 	if len(s.src.placed) != 1 {
