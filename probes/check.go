@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 
 	"uprobetop/symbols"
@@ -115,16 +114,6 @@ type Hazards struct {
 	Shared   string // a library, without a process alone: who maps it may do either
 }
 
-// twice says whether a function returns more than once for one call: the kernel
-// knows of the first return, and the next ends the process.
-func twice(name string) bool {
-	switch name {
-	case "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "swapcontext", "vfork", "__vfork":
-		return true
-	}
-	return false
-}
-
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
@@ -217,12 +206,8 @@ const beside = "probe an instruction beside it"
 var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
 func checkReturn(r Request, h Hazards) Finding {
-	const count = "count entries, without -r"
 	if r.Function.Into > 0 {
 		return Finding{Verdict: Refuses, Reason: "a return probe inside a function would overwrite what stands where the return address is at its beginning", Way: count}
-	}
-	if r.File.Fragment(r.Function) {
-		return Finding{Verdict: Refuses, Reason: "it is a piece of a function that is jumped to, so that a return probe would overwrite what is on the stack", Way: count}
 	}
 	if r.Function.Unnamed {
 		return Finding{Verdict: Refuses, Reason: "no symbol tells that a function begins there, and a return probe inside one would overwrite what stands where the return address is at its beginning", Way: count}
@@ -230,7 +215,11 @@ func checkReturn(r Request, h Hazards) Finding {
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}
-	if twice(r.Function.Name) || slices.ContainsFunc(r.Function.Aliases, func(s symbols.Symbol) bool { return twice(s.Name) }) {
+	unknown := checkCaller(r)
+	if unknown.Verdict == Refuses {
+		return unknown
+	}
+	if anyName(r.Function, twice) {
 		return Finding{
 			Verdict: Refuses,
 			Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
@@ -266,7 +255,7 @@ func checkReturn(r Request, h Hazards) Finding {
 			Way: way,
 		}
 	}
-	return Finding{}
+	return unknown
 }
 
 func x86(f *symbols.File) bool { return f.Machine == elf.EM_X86_64 || f.Machine == elf.EM_386 }

@@ -19,7 +19,7 @@ func (sc *scan) choose(d *indirect) {
 			continue
 		default:
 			s.indirect, s.chosen, s.addr, s.size = false, true, c.addr, 0
-			if start, size, ok := sc.im.frame(c.addr); ok && start == c.addr {
+			if start, size, ok := d.frames.frame(c.addr); ok && start == c.addr {
 				s.size = size
 			}
 		}

@@ -120,6 +120,8 @@ type File struct {
 
 	markers map[string]*marker // by name
 
+	unwind framesOnce
+
 	beginnings atomic.Pointer[[]byte] // of all functions; see ReadBeginnings
 }
 
