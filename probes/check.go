@@ -126,6 +126,11 @@ func Check(r Request, h Hazards) Finding {
 	if startup(r.Function) {
 		return Finding{Verdict: Refuses, Reason: "start-up code of the compiler, not of the program"}
 	}
+	if r.Function.Into == 0 && !r.Function.Unnamed {
+		if err := r.File.InsideInstruction(r.Function.Addr); err != nil {
+			return Finding{Verdict: Refuses, Reason: "its symbol is wrong: " + err.Error()}
+		}
+	}
 	var asks Finding
 	if r.Kind == Return {
 		if asks = checkReturn(r, h); asks.Verdict == Refuses {

@@ -55,6 +55,7 @@ type frames []frame
 type frame struct {
 	start, size uint64
 	called      bool // the return address is where a call leaves it when the code begins
+	signal      bool // begun by a signal: start is, by agreement, a byte before the code
 }
 
 // frames is read once, when it is first asked for: whoever looks at all functions

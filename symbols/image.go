@@ -311,3 +311,25 @@ func (im *image) fileOffset(addr uint64, flags elf.ProgFlag) (uint64, bool) {
 	}
 	return 0, false
 }
+
+// overlaps tells whether two segments claim the same memory. The kernel lets the last
+// one have it, pages whole: what an address means is then not what the first one says.
+// Linkers do no such thing; a page that both have of one place in the file is the same.
+func (im *image) overlaps() bool {
+	const page = 4096
+	var loads []segment
+	for _, s := range im.segments {
+		if s.typ != elf.PT_LOAD || s.memsz == 0 {
+			continue
+		}
+		for _, o := range loads {
+			inPage := s.addr/page <= (o.addr+o.memsz-1)/page && o.addr/page <= (s.addr+s.memsz-1)/page
+			inside := s.addr <= o.addr+o.memsz-1 && o.addr <= s.addr+s.memsz-1
+			if inside || inPage && s.off-s.addr != o.off-o.addr {
+				return true
+			}
+		}
+		loads = append(loads, s)
+	}
+	return false
+}

@@ -78,6 +78,9 @@ func (im *image) check(typ elf.Type) error {
 			return behindEnd("code or data")
 		}
 	}
+	if im.overlaps() {
+		return errors.New("is damaged: two of its segments would be at the same address in memory; get a whole copy")
+	}
 	return nil
 }
 

@@ -50,6 +50,7 @@ func (l *unwindList) entry(at uint64, b []byte) (f frame, ok bool) {
 	if c.augmented {
 		steps.skip(steps.next())
 	}
+	f.signal = c.signal
 	f.called = !steps.bad && !c.signal && l.im.called(c, steps.b)
 	return f, true
 }
