@@ -1,12 +1,10 @@
 package probes
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"uprobetop/symbols"
 )
@@ -67,13 +65,8 @@ func (t *Target) ofProcesses() bool { return len(t.filter.PIDs)+len(t.filter.TID
 // empty where that is not to be seen.
 func (t *Target) preload() string {
 	ids := slices.Concat(t.filter.PIDs, t.filter.TIDs)
-	env, _ := os.ReadFile("/proc/" + strconv.Itoa(ids[0]) + "/environ")
-	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if value, ok := bytes.CutPrefix(v, []byte("LD_PRELOAD=")); ok {
-			return string(value)
-		}
-	}
-	return ""
+	value, _ := symbols.Variable(ids[0], "LD_PRELOAD")
+	return value
 }
 
 // behindStubs is what stub libraries among the files lead to: the libraries that they

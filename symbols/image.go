@@ -36,6 +36,9 @@ type image struct {
 
 	nameTable uint32 // the section that holds the names of sections
 	nameText  string // what that has; empty before it is first read
+
+	budget *budget // of the process whose file it is; nil: none
+	took   uint64  // of that
 }
 
 type segment struct {
@@ -86,9 +89,13 @@ func (im *image) text(off, n uint64, what string) (string, error) {
 	if !within(off, n, im.size) {
 		return "", behindEnd(what)
 	}
-	if n > maxStrings {
+	if n > maxStrings || n > im.most() {
 		return "", fmt.Errorf("has %s of %d MB, more than is read", what, n>>20)
 	}
+	if err := im.budget.take(n); err != nil {
+		return "", err
+	}
+	im.took += n
 	const each = 1 << 20 // bytes
 	b := make([]byte, n)
 	errs := make([]error, (n+each-1)/each)

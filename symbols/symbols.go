@@ -115,6 +115,7 @@ type File struct {
 	wants importCache
 
 	process  *Process  // whose file it is, or nil
+	took     uint64    // bytes of names, of that one's budget
 	indirect *indirect // nil if it has no IFUNC
 	variants variantCache
 	more     map[Addr][]Point // what further processes chose; see Also
@@ -184,6 +185,10 @@ func (f *File) Points(fn *Function) []Point {
 func (f *File) Close() error {
 	if f.file == nil {
 		return nil
+	}
+	if f.process != nil {
+		f.process.budget.give(f.took)
+		f.took = 0
 	}
 	return f.file.Close()
 }
