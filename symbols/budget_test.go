@@ -93,3 +93,19 @@ func TestHoleIsNoDebugFile(t *testing.T) {
 		t.Errorf("4 TB have the checksum 0: %v", err)
 	}
 }
+
+// Names that are ends of one long name do not add up without end.
+func TestLongNames(t *testing.T) {
+	tab := table{strings: strings.Repeat("x", 16<<10) + "\x00"}
+	sc, sum := scan{named: tab.longNames(100)}, 0
+	for range 8192 {
+		name := sc.short(tab.name(1))
+		sum += len(name)
+		if len(name) < 256 {
+			t.Fatalf("a name has %d bytes", len(name))
+		}
+	}
+	if sum < 4<<20 || sum > 8<<20 {
+		t.Errorf("a part of the table has %d bytes of names", sum)
+	}
+}
