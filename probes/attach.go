@@ -177,7 +177,7 @@ func openAgainError(f *symbols.File, err error) error {
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 		return attachError(err)
 	}
-	return fmt.Errorf("%s cannot be opened again: %w", f.Path, err)
+	return fmt.Errorf("%s cannot be opened again: %w", symbols.Printable(f.Path), err)
 }
 
 // placeError is attachError for points of a file. All who probe one of them must name

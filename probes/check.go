@@ -119,16 +119,6 @@ type Hazards struct {
 	Shared   string // a library, without a process alone: who maps it may do either
 }
 
-// twice says whether a function returns more than once for one call: the kernel
-// knows of the first return, and the next ends the process.
-func twice(name string) bool {
-	switch name {
-	case "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "swapcontext", "vfork", "__vfork":
-		return true
-	}
-	return false
-}
-
 // Check finds what speaks against a request. It reads a few bytes of the file
 // and asks the kernel nothing.
 func Check(r Request, h Hazards) Finding {
@@ -148,6 +138,11 @@ func refusal(r Request) Finding {
 	}
 	if startup(r.Function) {
 		return Finding{Verdict: Refuses, Reason: "start-up code of the compiler, not of the program"}
+	}
+	if r.Function.Into == 0 && !r.Function.Unnamed {
+		if err := r.File.InsideInstruction(r.Function.Addr); err != nil {
+			return Finding{Verdict: Refuses, Reason: "its symbol is wrong: " + err.Error()}
+		}
 	}
 	if r.Kind == Return {
 		if f := checkReturn(r); f.Verdict != Fine {
@@ -242,12 +237,8 @@ var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
 // checkReturn finds why a function cannot be timed, whatever a person says.
 func checkReturn(r Request) Finding {
-	const count = "count entries, without -r"
 	if r.Function.Into > 0 {
 		return Finding{Verdict: Refuses, Reason: "a return probe inside a function would overwrite what stands where the return address is at its beginning", Way: count}
-	}
-	if r.File.Fragment(r.Function) {
-		return Finding{Verdict: Refuses, Reason: "it is a piece of a function that is jumped to, so that a return probe would overwrite what is on the stack", Way: count}
 	}
 	if r.Function.Unnamed {
 		return Finding{Verdict: Refuses, Reason: "no symbol tells that a function begins there, and a return probe inside one would overwrite what stands where the return address is at its beginning", Way: count}
@@ -255,7 +246,10 @@ func checkReturn(r Request) Finding {
 	if r.File.Go {
 		return Finding{Verdict: Refuses, Reason: "return probes crash Go programs, whose stacks move", Way: count}
 	}
-	if twice(r.Function.Name) || slices.ContainsFunc(r.Function.Aliases, func(s symbols.Symbol) bool { return twice(s.Name) }) {
+	if f := checkCaller(r); f.Verdict == Refuses {
+		return f
+	}
+	if anyName(r.Function, twice) {
 		return Finding{
 			Verdict: Refuses,
 			Reason:  "the function returns more than once for a call, and with a return probe that ends the process",
@@ -267,7 +261,6 @@ func checkReturn(r Request) Finding {
 
 // checkHazards finds what makes every function of a file dangerous to time.
 func checkHazards(r Request, h Hazards) Finding {
-	const way = "a yes places it (-y), or count its entries alone"
 	if r.File.Switches {
 		h.Switches = r.File.Path
 	}
@@ -275,7 +268,7 @@ func checkHazards(r Request, h Hazards) Finding {
 		return Finding{
 			Verdict: Asks,
 			Reason:  symbols.Printable(h.Switches) + " switches stacks, and a function with a return probe that is left that way ends the process",
-			Way:     way,
+			Way:     orYes,
 		}
 	}
 	if r.File.Unwinds {
@@ -285,7 +278,7 @@ func checkHazards(r Request, h Hazards) Finding {
 		return Finding{
 			Verdict: Asks,
 			Reason:  symbols.Printable(h.Unwinds) + " uses exceptions, and one that passes through a function with a return probe ends the process",
-			Way:     way,
+			Way:     orYes,
 		}
 	}
 	if h.Shared != "" && r.File.Library {
@@ -293,10 +286,10 @@ func checkHazards(r Request, h Hazards) Finding {
 			Verdict: Asks,
 			Reason: "whoever maps " + symbols.Printable(r.File.Path) +
 				" is probed, and a program that uses exceptions or switches stacks can end at a return probe",
-			Way: way,
+			Way: orYes,
 		}
 	}
-	return Finding{}
+	return checkCaller(r)
 }
 
 func x86(f *symbols.File) bool { return f.Machine == elf.EM_X86_64 || f.Machine == elf.EM_386 }

@@ -62,9 +62,16 @@ func raiseOpenFiles() error {
 		now.Cur = now.Max
 	}
 	if now.Cur < least {
-		return fmt.Errorf("%d files may be open at once, and %d are needed: raise the limit, with ulimit -n 256", now.Cur, least)
+		return fmt.Errorf("%d files may be open at once, and %d are needed: %s", now.Cur, least, raiseFiles(least))
 	}
 	return nil
+}
+
+// raiseFiles says how to have more files open, of which so many are needed at least.
+func raiseFiles(least uint64) string {
+	var now unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &now) // 0 if it cannot be told
+	return fmt.Sprintf("raise the limit, with ulimit -n %d", max(least, 2*min(now.Cur, 1<<30), 256))
 }
 
 // parseCPUs reads the kernel's list format: 0-3,8,10-11.

@@ -1,12 +1,10 @@
 package probes
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"uprobetop/symbols"
 )
@@ -109,13 +107,8 @@ func (t *Target) with(f *symbols.File) (ms []mapped) {
 // preload is the LD_PRELOAD with which a process was started, or empty where that is
 // not to be seen.
 func preload(pid int) string {
-	env, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if value, ok := bytes.CutPrefix(v, []byte("LD_PRELOAD=")); ok {
-			return string(value)
-		}
-	}
-	return ""
+	value, _ := symbols.Variable(pid, "LD_PRELOAD")
+	return value
 }
 
 // behindStubs is what stub libraries among the files lead to: the libraries that they

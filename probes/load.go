@@ -144,7 +144,7 @@ func loadError(err error) error {
 	var rejected *ebpf.VerifierError
 	switch {
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return &sentence{"too many files are open: raise the limit, with ulimit -n 256", err}
+		return &sentence{"too many files are open: " + raiseFiles(0), err}
 	case errors.As(err, &rejected):
 		return &sentence{"the kernel's verifier rejects the programs: this is a fault of uprobetop, please report it with the output of -v", rejected}
 	case err != nil && !exists("/sys/kernel/btf/vmlinux"):

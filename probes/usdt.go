@@ -36,6 +36,11 @@ func checkMarker(r Request) Finding {
 	if _, why := r.File.Unmarked(r.Function); len(r.File.Points(r.Function)) == 0 {
 		return Finding{Verdict: Refuses, Reason: why}
 	}
+	for _, at := range r.File.Points(r.Function) {
+		if err := r.File.InsideInstruction(at.Addr); err != nil {
+			return Finding{Verdict: Refuses, Reason: "a note about it is wrong: " + err.Error()}
+		}
+	}
 	return Finding{}
 }
 

@@ -19,7 +19,7 @@ func (sc *scan) choose(d *indirect) {
 			continue
 		default:
 			s.indirect, s.chosen, s.addr, s.size = false, true, c.addr, 0
-			if start, size, ok := sc.im.frame(c.addr); ok && start == c.addr {
+			if start, size, ok := d.frames.frame(c.addr); ok && start == c.addr {
 				s.size = size
 			}
 		}
@@ -74,7 +74,7 @@ func (f *File) ask(d *indirect) {
 func (f *File) variant(im *image, addr uint64) Point {
 	off, _ := im.fileOffset(addr, elf.PF_X)
 	fn := Function{Addr: Addr(addr), Offset: Offset(off), Place: InFile}
-	if start, size, ok := im.frame(addr); ok && start == addr {
+	if start, size, ok := f.frames().frame(addr); ok && start == addr {
 		fn.Size = size
 	}
 	return Point{Offset: fn.Offset, Again: f.ComesBack(&fn)}

@@ -1,11 +1,6 @@
 package symbols
 
-import (
-	"bytes"
-	"debug/elf"
-	"strings"
-	"sync"
-)
+import "strings"
 
 // Compilers add these to the name of a function for what they make of it, each with a
 // number behind it or without (gcc, clone_function_name; LLVM, HotColdSplitting and
@@ -47,71 +42,14 @@ func (l *Listed) CloneOf(f *File) string {
 	return Symbol{Name: raw}.Demangled()
 }
 
-// Fragment tells whether fn is only a piece of a function, which that jumps to: gcc's
-// foo.cold, LLVM's parts and BOLT's. The stack is then as the function left it, and what
-// is on top is no return address. LLVM has functions of their own by such names, too,
-// which are called.
-func (f *File) Fragment(fn *Function) bool {
-	of := f.CloneOf(fn)
-	if of == "" {
-		return false
-	}
-	whole := strings.TrimRight(fn.Name, ".0123456789")
-	whole, cold := strings.CutSuffix(whole, ".cold")
-	if !cold {
-		if whole, cold = strings.CutSuffix(whole, ".__part"); !cold {
-			return false
-		}
-	}
-	for _, parent := range f.lookupRaw(whole) {
-		if parent.Place < NoCode && f.calls(parent, fn) {
-			return false
-		}
-	}
-	return true
-}
-
-// codeRoom is room for the code of functions that are looked through: a large program
-// has ten thousand.
-var codeRoom = sync.Pool{New: func() any { return new([scanBytes]byte) }}
-
-// calls tells whether a function has an instruction that calls another one.
-func (f *File) calls(from, to *Function) bool {
-	if f.r == nil {
-		return false
-	}
-	room := codeRoom.Get().(*[scanBytes]byte)
-	defer codeRoom.Put(room)
-	n, _ := f.r.ReadAt(room[:min(from.Size, scanBytes)], int64(from.Offset)) // what cannot be read is not understood
-	code := room[:n]
-	if f.Machine != elf.EM_AARCH64 && !holdsCall(code, int64(to.Addr-from.Addr)) {
-		return false
-	}
-	for at := uint64(0); at < uint64(len(code)); {
-		s := f.step(code[at:], at)
-		switch {
-		case s.does == unknown:
-			return false
-		case s.does == calls && from.Addr+Addr(s.target) == to.Addr:
+// fragment tells, where the file does not, whether by its names fn is only a piece of a
+// function, which that jumps to: gcc's foo.cold, LLVM's parts and BOLT's.
+func (f *File) fragment(fn *Function) bool {
+	for _, s := range fn.symbols() {
+		whole := strings.TrimRight(s.Name, ".0123456789")
+		if !f.Go && (strings.HasSuffix(whole, ".cold") || strings.HasSuffix(whole, ".__part")) {
 			return true
 		}
-		at += s.length
 	}
 	return false
-}
-
-// holdsCall tells whether there are bytes in x86 code that can be a call of a place,
-// given from its beginning. Nearly always there are none, and nothing is decoded: a
-// large program has ten thousand pieces.
-func holdsCall(code []byte, place int64) bool {
-	const call = 0xe8
-	for at := 0; ; at++ {
-		next := bytes.IndexByte(code[at:], call)
-		if at += next; next < 0 || at+5 > len(code) {
-			return false
-		}
-		if int64(at+5)+int64(int32(order.Uint32(code[at+1:]))) == place {
-			return true
-		}
-	}
 }

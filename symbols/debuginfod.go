@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 const (
 	maxPatience = 10 * time.Second // for a connection, for an answer to begin, for more of it
 	maxFetched  = 8 << 30          // bytes; the largest known debug files have some 5 GB
+	minRate     = 16 << 10         // bytes a second on average; less is not fetched
 )
 
 // Debuginfod asks servers for the debug files of builds, and keeps what they send
@@ -130,7 +132,7 @@ func (d *Debuginfod) fromServer(server, id, path string) error {
 	if d.Say != nil {
 		d.Say(fmt.Sprintf("fetching the names of %s from %s", Printable(path), Printable(server)))
 	}
-	err = d.keep(id, &patient{answer.Body, func() { waiting.Reset(d.patience) }})
+	err = d.keep(id, &patient{Reader: answer.Body, came: func() { waiting.Reset(d.patience) }, from: time.Now(), free: d.patience})
 	return d.silent(err)
 }
 
@@ -147,16 +149,37 @@ func (d *Debuginfod) silent(err error) error {
 	return err
 }
 
-// patient tells of each piece that is read.
+// patient tells of each piece that is read, and ends with an error if they are too few.
 type patient struct {
 	io.Reader
 	came func()
+	from time.Time
+	free time.Duration // from then on, in which the rate does not matter
+	sum  uint64        // bytes
 }
 
 func (p *patient) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
 	p.came()
+	p.sum += uint64(n)
+	if took := time.Since(p.from); err == nil && took > p.free && float64(p.sum) < took.Seconds()*minRate {
+		return n, fmt.Errorf("sends less than %d KB a second", minRate>>10)
+	}
 	return n, err
+}
+
+// sweep removes what was begun a day ago or earlier, by somebody who was ended.
+func sweep(root *os.Root, dir string) {
+	const old = 24 * time.Hour
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), debugFile+".") && time.Since(st.ModTime()) > old {
+			_ = root.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // keep writes a debug file into the cache: under a name of its own, and under its
@@ -174,6 +197,7 @@ func (d *Debuginfod) keep(id string, from io.Reader) (err error) {
 	if err := root.Mkdir(id, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("cannot be kept in the cache: %w", err)
 	}
+	sweep(root, id)
 	begun := filepath.Join(id, debugFile+"."+rand.Text())
 	file, err := root.OpenFile(begun, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

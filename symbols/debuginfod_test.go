@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -154,6 +155,12 @@ func TestDebuginfodFails(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		}, "does not answer within"},
+		"drips": {func(w http.ResponseWriter, r *http.Request) {
+			for drip := time.Tick(5 * time.Millisecond); r.Context().Err() == nil; <-drip {
+				w.Write([]byte{0x7f})
+				w.(http.Flusher).Flush()
+			}
+		}, "less than 16 KB a second"},
 		"nobody at all": {nil, "cannot be asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +171,7 @@ func TestDebuginfodFails(t *testing.T) {
 			cache := t.TempDir()
 			d := asking(t, cache, url)
 			d.most = 1 << 20
-			if strings.Contains(c.note, "within") {
+			if strings.Contains(c.note, "within") || name == "drips" {
 				d.patience = 100 * time.Millisecond
 			}
 			s := &Sources{Root: t.TempDir(), Debuginfod: d}
@@ -201,6 +208,33 @@ func TestDebuginfodEnvironment(t *testing.T) {
 			t.Errorf("%v: %v", c.env, err)
 		case c.says == "" && (err != nil || d.cache != c.cache):
 			t.Errorf("%v: %v, %v; want %s", c.env, d, err, c.cache)
+		}
+	}
+}
+
+// What was begun long ago and never ended goes; the rest of the cache stays.
+func TestDebuginfodSweeps(t *testing.T) {
+	cache := t.TempDir()
+	root, err := os.OpenRoot(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	ages := map[string]time.Duration{"debuginfo": 72 * time.Hour, "debuginfo.OLD": 72 * time.Hour, "debuginfo.NEW": time.Minute, "executable": 72 * time.Hour}
+	if err := root.Mkdir("id", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range ages {
+		path := filepath.Join(cache, "id", name)
+		at := time.Now().Add(-age)
+		if err := cmp.Or(os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(root, "id")
+	for name := range ages {
+		if _, err := os.Stat(filepath.Join(cache, "id", name)); (err != nil) != (name == "debuginfo.OLD") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"path/filepath"
@@ -66,6 +67,9 @@ func (t *Twin) linked(id string, sum uint32) error {
 		if err := t.of(id); err != nil {
 			return err
 		}
+	}
+	if t.im.size > min(maxFetched, t.im.most()) {
+		return fmt.Errorf("it has %d MB, of which the checksum is not made", t.im.size>>20)
 	}
 	crc := crc32.NewIEEE()
 	all := io.NewSectionReader(t.im.r, 0, int64(t.im.size))

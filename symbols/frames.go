@@ -1,17 +1,19 @@
 package symbols
 
 import (
-	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
+	"slices"
 	"sort"
+	"sync"
 )
 
 // unnamed is a point in code that no symbol is known of. Where the function begins
 // that it is in, from where instructions are decoded, tells the unwind table, which
 // is there to be found by exceptions and which strip therefore leaves.
 func (f *File) unnamed(im *image, addr Addr) (*Function, error) {
-	start, size, ok := im.frame(uint64(addr))
+	start, size, ok := f.frames().frame(uint64(addr))
 	if !ok {
 		return nil, fmt.Errorf("%#x is in no function that %s has a symbol or an unwind entry for, so that it cannot be checked whether an instruction begins there", uint64(addr), Printable(f.Path))
 	}
@@ -40,84 +42,123 @@ const (
 	encSdata8   = 0x0c
 	encSize     = 0x0f
 	encPC       = 0x10 // relative to where the pointer stands
-	encTable    = 0x3b // sdata4, relative to the beginning of .eh_frame_hdr: what every linker writes
 )
 
-// frame finds the piece of code around addr that the unwind table has an entry for:
-// a function, or a part of one that the compiler put elsewhere. The header has the
-// beginnings in order, each with its entry in .eh_frame, which has the size.
-func (im *image) frame(addr uint64) (start, size uint64, ok bool) {
-	hdr, count := im.unwindHeader()
-	if hdr == nil {
-		return im.frameInList(addr)
-	}
-	at := func(i int) (begins, fde uint64) {
-		b, err := im.bytes(hdr.off+unwindEntries+uint64(i)*unwindEntry, unwindEntry, "unwind table")
-		if err != nil {
-			return ^uint64(0), 0
-		}
-		return im.address(hdr.addr + signed32(b)), im.address(hdr.addr + signed32(b[4:]))
-	}
-	after := sort.Search(count, func(i int) bool { begins, _ := at(i); return begins > addr })
-	if after == 0 {
-		return 0, 0, false
-	}
-	start, fde := at(after - 1)
-	begins, size, ok := im.fde(fde)
-	return start, size, ok && begins == start && addr-start < size
+// maxUnwind is how many bytes of an unwind table are read, several times what the
+// largest known browsers have.
+const maxUnwind = 256 << 20
+
+// frames is the unwind table of a file: the pieces of code that it has entries for, in
+// order of address. Each is a function, or a part of one that the compiler put elsewhere.
+type frames []frame
+
+type frame struct {
+	start, size uint64
+	called      bool // the return address is where a call leaves it when the code begins
+	signal      bool // begun by a signal: start is, by agreement, a byte before the code
 }
 
-const (
-	unwindEntries = 12 // bytes before the entries: version, three encodings, where .eh_frame is, count
-	unwindEntry   = 8  // bytes of one
-)
+// frames is read once, when it is first asked for: whoever looks at all functions
+// would else ask the system for each.
+func (f *File) frames() frames {
+	f.unwind.Do(func() {
+		if f.r == nil {
+			return
+		}
+		if im, _, err := readImage(f.r, f.size); err == nil {
+			f.unwind.frames = im.frames()
+		}
+	})
+	return f.unwind.frames
+}
 
-// unwindHeader is .eh_frame_hdr and the number of its entries; nil if the file has
-// none, or one of another form than linkers write.
-func (im *image) unwindHeader() (hdr *segment, count int) {
+type framesOnce struct {
+	sync.Once
+	frames frames
+}
+
+// frame is the piece of code around an address.
+func (fs frames) frame(addr uint64) (start, size uint64, ok bool) {
+	f := fs.around(addr)
+	if f == nil {
+		return 0, 0, false
+	}
+	return f.start, f.size, true
+}
+
+func (fs frames) around(addr uint64) *frame {
+	after := sort.Search(len(fs), func(i int) bool { return fs[i].start > addr })
+	if after == 0 || addr-fs[after-1].start >= fs[after-1].size {
+		return nil
+	}
+	return &fs[after-1]
+}
+
+// frames reads the unwind table, entry by entry. It is empty if the file has none, or
+// one in a form that no compiler writes.
+func (im *image) frames() frames {
+	b, addr := im.unwindList()
+	list := unwindList{im: im, b: b, addr: addr, commons: map[uint64]*common{}}
+	var fs frames
+	for at := uint64(0); within(at, 8, uint64(len(b))); {
+		n := uint64(order.Uint32(b[at:]))
+		if n < 4 || !within(at+4, n, uint64(len(b))) { // its end
+			break
+		}
+		if f, ok := list.entry(at, b[at+4:at+4+n]); ok && f.size > 0 {
+			fs = append(fs, f)
+		}
+		at += 4 + n
+	}
+	byStart := func(a, b frame) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(fs, byStart) {
+		slices.SortStableFunc(fs, byStart)
+	}
+	return fs
+}
+
+// unwindList is .eh_frame and its address: where the segment says that the unwinder
+// uses, else the section, since static programs can be without the former. Only the
+// section says where it ends; without, a zero does.
+func (im *image) unwindList() (b []byte, addr uint64) {
+	listed, named := im.sectionNamed(".eh_frame")
+	addr, ok := im.unwindHeader()
+	if !ok {
+		if !named {
+			return nil, 0
+		}
+		addr = listed.addr
+	}
 	for i := range im.segments {
-		hdr := &im.segments[i]
-		if hdr.typ != elf.PT_GNU_EH_FRAME {
+		s := &im.segments[i]
+		if s.typ != elf.PT_LOAD || addr < s.addr || addr-s.addr >= s.filesz {
 			continue
 		}
-		h, err := im.bytes(hdr.off, unwindEntries, "unwind table")
-		if err != nil || h[0] != 1 || h[2] != encUdata4 || h[3] != encTable {
-			return nil, 0
+		n := s.filesz - (addr - s.addr)
+		if named && listed.addr == addr {
+			n = min(n, listed.size)
 		}
-		if pointer := h[1] & encSize; pointer != encUdata4 && pointer != encSdata4 {
-			return nil, 0
-		}
-		count := int(order.Uint32(h[8:]))
-		if hdr.filesz < unwindEntries || !within(unwindEntries, uint64(count)*unwindEntry, hdr.filesz) {
-			return nil, 0
-		}
-		return hdr, count
+		b, _ = im.bytes(s.off+(addr-s.addr), min(n, maxUnwind), "unwind table")
+		return b, addr
 	}
 	return nil, 0
 }
 
-// hasFrames tells whether frame knows the functions of the file.
-func (im *image) hasFrames() bool {
-	hdr, count := im.unwindHeader()
-	_, listed := im.sectionNamed(".eh_frame")
-	return hdr != nil && count > 0 || hdr == nil && listed
-}
-
-// frameInList looks through .eh_frame itself, entry by entry: static programs can be
-// without its header.
-func (im *image) frameInList(addr uint64) (start, size uint64, ok bool) {
-	list, ok := im.sectionNamed(".eh_frame")
-	for at := uint64(0); ok && within(at, 8, min(list.size, maxWalk)); {
-		b := im.upTo(list.addr+at, 4)
-		if len(b) < 4 || order.Uint32(b) < 8 { // its end; every entry has more
-			break
+// unwindHeader reads from .eh_frame_hdr where .eh_frame is.
+func (im *image) unwindHeader() (list uint64, ok bool) {
+	const bytes = 12 // version, three encodings, a pointer
+	for i := range im.segments {
+		s := &im.segments[i]
+		if s.typ != elf.PT_GNU_EH_FRAME {
+			continue
 		}
-		if start, size, ok := im.fde(list.addr + at); ok && addr >= start && addr-start < size {
-			return start, size, true
+		h, err := im.bytes(s.off, bytes, "unwind table")
+		if err != nil || h[0] != 1 {
+			return 0, false
 		}
-		at += 4 + uint64(order.Uint32(b))
+		return im.pointerAt(h[4:], h[1], s.addr+4)
 	}
-	return 0, 0, false
+	return 0, false
 }
 
 func signed32(b []byte) uint64 { return uint64(int64(int32(order.Uint32(b)))) }
@@ -130,82 +171,17 @@ func (im *image) address(n uint64) uint64 {
 	return uint64(uint32(n))
 }
 
-// fde reads an entry of .eh_frame: where its code begins, and how many bytes it has.
-func (im *image) fde(addr uint64) (start, size uint64, ok bool) {
-	const longest = 64 // bytes that are needed of an entry
-	b := im.upTo(addr, longest)
-	if len(b) < 8 {
-		return 0, 0, false
-	}
-	length, back := order.Uint32(b), order.Uint32(b[4:])
-	if length == 0xffffffff || back == 0 {
-		return 0, 0, false // in 64 bits, which no compiler writes here; or none of code
-	}
-	enc, ok := im.pointerEncoding(addr + 4 - uint64(back))
-	if !ok {
-		return 0, 0, false
-	}
-	start, n, ok := im.pointer(b[8:], enc&encSize)
-	if !ok {
-		return 0, 0, false
-	}
-	if enc&^encSize == encPC {
-		start += addr + 8
-	}
-	size, _, ok = im.pointer(b[8+n:], enc&encSize&7) // a size has no sign
-	return im.address(start), size, ok
-}
-
-// pointerEncoding reads from a common entry how the addresses in others are written.
-func (im *image) pointerEncoding(addr uint64) (enc byte, ok bool) {
-	const longest = 128
-	b := im.upTo(addr, longest)
-	if len(b) < 10 || order.Uint32(b[4:]) != 0 || b[8] != 1 && b[8] != 3 {
+// pointerAt reads a pointer that stands at an address.
+func (im *image) pointerAt(b []byte, enc byte, at uint64) (value uint64, ok bool) {
+	value, _, ok = im.pointer(b, enc&encSize)
+	switch enc &^ encSize {
+	case encAbsolute:
+	case encPC:
+		value += at
+	default:
 		return 0, false
 	}
-	version, b := b[8], b[9:]
-	end := bytes.IndexByte(b, 0)
-	if end < 0 {
-		return 0, false
-	}
-	augmentation := b[:end]
-	n := multibytes{b: b[end+1:]}
-	n.next()                          // code alignment
-	n.next()                          // data alignment
-	if version == 1 && len(n.b) > 0 { // return register
-		n.b = n.b[1:]
-	} else {
-		n.next()
-	}
-	if len(augmentation) == 0 {
-		return encAbsolute, !n.bad
-	}
-	if augmentation[0] != 'z' {
-		return 0, false
-	}
-	n.next() // bytes of what follows
-	for _, c := range augmentation[1:] {
-		if n.bad || len(n.b) == 0 && c != 'S' && c != 'B' {
-			return 0, false
-		}
-		switch c {
-		case 'R':
-			enc := n.b[0]
-			return enc, enc&^encSize == 0 || enc&^encSize == encPC
-		case 'L':
-			n.b = n.b[1:]
-		case 'P':
-			_, size, ok := im.pointer(n.b[1:], n.b[0]&encSize)
-			if !ok {
-				return 0, false
-			}
-			n.b = n.b[1+size:]
-		case 'S', 'B':
-		default:
-			return 0, false
-		}
-	}
-	return encAbsolute, !n.bad
+	return im.address(value), ok
 }
 
 // pointer reads a pointer and tells how many bytes it has.
@@ -225,17 +201,4 @@ func (im *image) pointer(b []byte, enc byte) (value uint64, size int, ok bool) {
 		return signed32(b), 4, true
 	}
 	return 0, 0, false
-}
-
-// upTo is up to n loaded bytes at an address: fewer at the end of the file.
-func (im *image) upTo(addr, n uint64) []byte {
-	off, ok := im.fileOffset(addr, 0)
-	if !ok {
-		return nil
-	}
-	b, err := im.bytes(off, min(n, im.size-min(off, im.size)), "unwind table")
-	if err != nil {
-		return nil
-	}
-	return b
 }

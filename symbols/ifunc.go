@@ -20,7 +20,7 @@ type indirect struct {
 	resolvers map[uint64]uint64 // by address, with the size that the symbol gives
 	versions  map[string][]indirectName
 	begins    map[uint64]bool // functions with a symbol
-	framed    bool            // the unwinder knows the others
+	frames    frames          // the unwinder knows the others
 
 	asked map[fileID]*relocated // files of processes, each read once
 	told  map[uint64]choice     // by resolver
@@ -52,7 +52,7 @@ func newIndirect(im *image, all []symbol) *indirect {
 	}
 	d := &indirect{
 		im: im, resolvers: map[uint64]uint64{}, versions: map[string][]indirectName{}, begins: map[uint64]bool{},
-		framed: im.hasFrames(), asked: map[fileID]*relocated{}, told: map[uint64]choice{},
+		frames: im.frames(), asked: map[fileID]*relocated{}, told: map[uint64]choice{},
 	}
 	for _, s := range all {
 		switch {
@@ -77,20 +77,17 @@ func (d *indirect) resolverOf(s Symbol) uint64 {
 }
 
 // isFunction tells whether a function begins at an address, by the word of the file:
-// of its symbols, of the unwinder's table, or if it has none of the resolver's code.
+// of the unwinder's table, of its symbols, or if it has no table of the resolver's code.
 func (d *indirect) isFunction(addr, resolver uint64) bool {
 	_, ok := d.im.fileOffset(addr, elf.PF_X)
 	_, indirect := d.resolvers[addr]
-	switch {
-	case !ok || indirect:
+	if !ok || indirect {
 		return false
-	case d.begins[addr]:
-		return true
-	case !d.framed:
-		return slices.Contains(d.taken(resolver), addr)
 	}
-	start, _, ok := d.im.frame(addr)
-	return ok && start == addr
+	if f := d.frames.around(addr); f != nil {
+		return f.start == addr && f.called
+	}
+	return d.begins[addr] || len(d.frames) == 0 && slices.Contains(d.taken(resolver), addr)
 }
 
 // complete tells whether nothing is left to ask.

@@ -36,6 +36,9 @@ type image struct {
 
 	nameTable uint32 // the section that holds the names of sections
 	nameText  string // what that has; empty before it is first read
+
+	budget *budget // of the process whose file it is; nil: none
+	took   uint64  // of that
 }
 
 type segment struct {
@@ -86,9 +89,13 @@ func (im *image) text(off, n uint64, what string) (string, error) {
 	if !within(off, n, im.size) {
 		return "", behindEnd(what)
 	}
-	if n > maxStrings {
+	if n > maxStrings || n > im.most() {
 		return "", fmt.Errorf("has %s of %d MB, more than is read", what, n>>20)
 	}
+	if err := im.budget.take(n); err != nil {
+		return "", err
+	}
+	im.took += n
 	const each = 1 << 20 // bytes
 	b := make([]byte, n)
 	errs := make([]error, (n+each-1)/each)
@@ -310,4 +317,26 @@ func (im *image) fileOffset(addr uint64, flags elf.ProgFlag) (uint64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// overlaps tells whether two segments claim the same memory. The kernel lets the last
+// one have it, pages whole: what an address means is then not what the first one says.
+// Linkers do no such thing; a page that both have of one place in the file is the same.
+func (im *image) overlaps() bool {
+	const page = 4096
+	var loads []segment
+	for _, s := range im.segments {
+		if s.typ != elf.PT_LOAD || s.memsz == 0 {
+			continue
+		}
+		for _, o := range loads {
+			inPage := s.addr/page <= (o.addr+o.memsz-1)/page && o.addr/page <= (s.addr+s.memsz-1)/page
+			inside := s.addr <= o.addr+o.memsz-1 && o.addr <= s.addr+s.memsz-1
+			if inside || inPage && s.off-s.addr != o.off-o.addr {
+				return true
+			}
+		}
+		loads = append(loads, s)
+	}
+	return false
 }

@@ -109,9 +109,9 @@ func (f *File) begins(fn *Function, n uint64) error {
 		case at == n && exclusive:
 			return fmt.Errorf("%s+%#x is between an exclusive load and its store, which would never succeed with a breakpoint there", fn.Demangled(), n)
 		case at == n:
-			return nil
+			return f.contradicts(fn, n)
 		case at+length > n:
-			return fmt.Errorf("%s+%#x is inside an instruction: those around it begin at +%#x and +%#x", fn.Demangled(), n, at, at+length)
+			return errInside{fmt.Errorf("%s+%#x is inside an instruction: those around it begin at +%#x and +%#x", fn.Demangled(), n, at, at+length)}
 		}
 		if f.Machine == elf.EM_AARCH64 {
 			exclusive = inExclusive(exclusive, order.Uint32(code[at:]))

@@ -139,7 +139,16 @@ func (im *image) biases(rs []region) (all []uint64) {
 
 // tunables is what the environment of a process says to the C library's loader,
 // such as which instructions not to use. ok is false if it cannot be read.
-func (p *Process) tunables() (text string, ok bool) {
+func (p *Process) tunables() (text string, ok bool) { return p.variable(tunablesVariable) }
+
+// Variable is a variable of the environment with which a process was started, empty if
+// it has none. ok is false if it cannot be read. A process can make its environment as
+// large as its memory: only the beginning is read.
+func Variable(pid int, name string) (value string, ok bool) {
+	return (&Process{PID: pid}).variable(name)
+}
+
+func (p *Process) variable(name string) (value string, ok bool) {
 	const most = 4 << 20 // bytes; the kernel's own limit is a quarter of the stack's
 	f, err := os.Open(p.path("environ"))
 	if err != nil {
@@ -151,7 +160,7 @@ func (p *Process) tunables() (text string, ok bool) {
 		return "", false
 	}
 	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if after, found := bytes.CutPrefix(v, []byte(tunablesVariable+"=")); found {
+		if after, found := bytes.CutPrefix(v, []byte(name+"=")); found {
 			return string(after), true
 		}
 	}

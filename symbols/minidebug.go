@@ -151,3 +151,40 @@ func (m *multibytes) next() (n uint64) {
 	m.bad = true
 	return 0
 }
+
+// signed is next for a number with a sign, which is that of LEB128.
+func (m *multibytes) signed() (n int64) {
+	for i := range m.b {
+		if i == 9 {
+			break
+		}
+		n |= int64(m.b[i]&0x7f) << (7 * i)
+		if m.b[i]&0x80 == 0 {
+			if m.b[i]&0x40 != 0 {
+				n |= -1 << (7 * (i + 1))
+			}
+			m.b = m.b[i+1:]
+			return n
+		}
+	}
+	m.bad = true
+	return 0
+}
+
+func (m *multibytes) byte() byte {
+	if len(m.b) == 0 {
+		m.bad = true
+		return 0
+	}
+	b := m.b[0]
+	m.b = m.b[1:]
+	return b
+}
+
+func (m *multibytes) skip(n uint64) {
+	if n > uint64(len(m.b)) {
+		m.bad = true
+		return
+	}
+	m.b = m.b[n:]
+}

@@ -29,6 +29,7 @@ type Process struct {
 	through int            // a thread by which it is looked at: its first one may have ended
 	args    []string       // of its command line
 	seen    *atomic.Uint64 // when it was last seen alive, in the clock of Start
+	budget  *budget        // of the names of its files
 }
 
 // Mapping is one file that a process has mapped as code: the executable first,
@@ -46,7 +47,7 @@ func OpenProcess(pid int) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{PID: pid, Comm: Printable(st.Comm), Start: st.Starttime, seen: new(atomic.Uint64)}
+	p := &Process{PID: pid, Comm: Printable(st.Comm), Start: st.Starttime, seen: new(atomic.Uint64), budget: new(budget)}
 	const kernelThread = 0x00200000 // PF_KTHREAD
 	if st.Flags&kernelThread != 0 {
 		return nil, fmt.Errorf("process %s is a thread of the kernel: it has no user-space functions", p)

@@ -12,11 +12,19 @@ import (
 )
 
 // read fills f from f.r.
-func (f *File) read() error {
+func (f *File) read() (err error) {
 	im, typ, err := readImage(f.r, f.size)
 	if err != nil {
 		return err
 	}
+	if f.process != nil {
+		im.budget = f.process.budget
+	}
+	defer func() {
+		if f.took = im.took; err != nil {
+			im.budget.give(f.took)
+		}
+	}()
 	if err := im.check(typ); err != nil {
 		return err
 	}
@@ -78,6 +86,9 @@ func (im *image) check(typ elf.Type) error {
 			return behindEnd("code or data")
 		}
 	}
+	if im.overlaps() {
+		return errors.New("is damaged: two of its segments would be at the same address in memory; get a whole copy")
+	}
 	return nil
 }
 
@@ -130,9 +141,13 @@ func (im *image) sectionNames() (string, error) {
 	if uint64(im.nameTable) >= uint64(len(im.sections)) {
 		return "", nil
 	}
+	const most = 1 << 20 // bytes
 	s := im.sections[im.nameTable]
 	if s.typ != elf.SHT_STRTAB {
 		return "", nil
+	}
+	if s.size > most {
+		return "", fmt.Errorf("has names of sections of %d MB, more than is read", s.size>>20)
 	}
 	var err error
 	if im.nameText == "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Sources is where the names of a file come from that has no symbol table. nil is
@@ -98,8 +99,39 @@ func (s *search) take(t *Twin, what, source string) bool {
 	if len(names.symbols) == 0 {
 		return s.note(what, errNoNames)
 	}
+	if err := agree(s.found.symbols, names.symbols); err != nil {
+		return s.note(what, err)
+	}
 	s.add(names, source)
 	return true
+}
+
+// agree holds the names of a twin against those that the file itself has: one at another
+// address means that the twin is not of this build, whatever its id.
+func agree(own, theirs []symbol) error {
+	const ( // what is known of a name
+		apart = iota + 1
+		same
+	)
+	at, known := map[string][]uint64{}, map[string]int{}
+	for i := range own {
+		at[own[i].Name] = append(at[own[i].Name], own[i].addr)
+	}
+	for i := range theirs {
+		t := &theirs[i]
+		if all, shared := at[t.Name]; shared {
+			known[t.Name] = max(known[t.Name], apart)
+			if slices.Contains(all, t.addr) {
+				known[t.Name] = same
+			}
+		}
+	}
+	for i := range own {
+		if known[own[i].Name] == apart {
+			return fmt.Errorf("it has %s at another address than the file", Printable(own[i].Name))
+		}
+	}
+	return nil
 }
 
 func (s *search) add(names *scan, source string) {

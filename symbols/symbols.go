@@ -78,6 +78,7 @@ const (
 // Point is where a breakpoint goes.
 type Point struct {
 	Offset    Offset
+	Addr      Addr   // of a site of a usdt probe
 	Again     bool   // one call may hit it more than once
 	Semaphore Offset // of 16 bits in the file's data that are above 0 while somebody probes; 0: there are none
 	Arguments string // of a usdt probe, as sys/sdt.h writes them, fit for a terminal: -4@%edi 8@%rax
@@ -115,11 +116,15 @@ type File struct {
 	wants importCache
 
 	process  *Process  // whose file it is, or nil
+	took     uint64    // bytes of names, of that one's budget
 	indirect *indirect // nil if it has no IFUNC
 	variants variantCache
 	more     map[Addr][]Point // what further processes chose; see Also
 
 	markers map[string]*marker // by name
+
+	unwind       framesOnce
+	instructions instructionCache
 
 	beginnings atomic.Pointer[[]byte] // of all functions; see ReadBeginnings
 }
@@ -195,6 +200,10 @@ func (f *File) Begins(fn *Function, at Offset) bool {
 func (f *File) Close() error {
 	if f.file == nil {
 		return nil
+	}
+	if f.process != nil {
+		f.process.budget.give(f.took)
+		f.took = 0
 	}
 	return f.file.Close()
 }

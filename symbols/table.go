@@ -66,6 +66,7 @@ type scan struct {
 	others   []symbol // those without code here
 	unwinds  bool
 	switches bool
+	named    uint64 // bytes of names that can still be long
 }
 
 // read goes once through a table, in pieces on all CPUs. Names are parts of its one
@@ -81,7 +82,7 @@ func (sc *scan) read(t *table) error {
 		return func(i int) {
 			from := i * each
 			to := min(from+each, int(t.n))
-			parts[i] = scan{im: sc.im, symbols: room[from:from:to]}
+			parts[i] = scan{im: sc.im, symbols: room[from:from:to], named: t.longNames(n)}
 			errs[i] = parts[i].readPart(t, uint64(from), uint64(to-from), buf)
 		}
 	})
@@ -153,7 +154,7 @@ func (sc *scan) add(t *table, i uint64, b []byte) {
 	default:
 		return
 	}
-	name := t.name(order.Uint32(b))
+	name := sc.short(t.name(order.Uint32(b)))
 	if name == "" {
 		return
 	}
@@ -201,6 +202,23 @@ func (t *table) name(off uint32) string {
 		n = len(s)
 	}
 	return s[:n]
+}
+
+// longNames is how many bytes of names one of n parts of a table may have before they
+// are cut. Names can be ends of others: millions could have thousands of bytes each, of
+// a table of strings that has few.
+func (t *table) longNames(n int) uint64 {
+	return 4<<20 + 8*uint64(len(t.strings))/uint64(n)
+}
+
+// short cuts a name once too many long ones were read.
+func (sc *scan) short(name string) string {
+	const shortest = 256 // bytes
+	if n := uint64(len(name)); n <= sc.named {
+		sc.named -= n
+		return name
+	}
+	return name[:min(len(name), shortest)]
 }
 
 // versioned finds the version of the i-th symbol. A linker writes it into the
