@@ -37,7 +37,7 @@ func checkMarker(r Request) Finding {
 		return Finding{Verdict: Refuses, Reason: why}
 	}
 	for _, at := range r.File.Points(r.Function) {
-		if err := r.File.InsideInstruction(at.Addr); err != nil {
+		if err := r.File.InsideInstructionAt(at.Offset); err != nil {
 			return Finding{Verdict: Refuses, Reason: "a note about it is wrong: " + err.Error()}
 		}
 	}

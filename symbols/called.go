@@ -22,6 +22,8 @@ func (f *File) Caller(fn *Function) Caller {
 	switch {
 	case around != nil && around.start != uint64(fn.Addr):
 		return CallerPiece
+	case around != nil && !around.called && f.fragment(fn):
+		return CallerPiece
 	case around != nil && !around.called:
 		return CallerAbsent
 	case around != nil:

@@ -74,6 +74,20 @@ type instructionCache struct {
 	walked uint64 // bytes
 }
 
+// InsideInstructionAt is InsideInstruction for a place in the file.
+func (f *File) InsideInstructionAt(off Offset) error {
+	im, _, err := readImage(f.r, f.size)
+	if err != nil {
+		return err
+	}
+	for _, s := range im.segments {
+		if into := uint64(off) - s.off; s.isCode() && uint64(off) >= s.off && into < s.filesz {
+			return f.InsideInstruction(Addr(s.addr + into))
+		}
+	}
+	return nil
+}
+
 // InsideInstruction returns an error if a breakpoint at an address would stand inside an
 // instruction, by the word of the unwind table about where code begins: symbols, of
 // this file or of another one, and notes can be wrong.

@@ -78,7 +78,6 @@ const (
 // Point is where a breakpoint goes.
 type Point struct {
 	Offset    Offset
-	Addr      Addr   // of a site of a usdt probe
 	Again     bool   // one call may hit it more than once
 	Semaphore Offset // of 16 bits in the file's data that are above 0 while somebody probes; 0: there are none
 	Arguments string // of a usdt probe, as sys/sdt.h writes them, fit for a terminal: -4@%edi 8@%rax

@@ -234,7 +234,7 @@ func (im *image) point(s *site) (p Point, why string) {
 	if len(nop) == 0 || err != nil || !bytes.Equal(code, nop) {
 		return p, "its address is not that of the nop which marks it"
 	}
-	p = Point{Offset: Offset(off), Addr: Addr(s.addr), Arguments: s.arguments}
+	p = Point{Offset: Offset(off), Arguments: s.arguments}
 	if s.semaphore == 0 {
 		return p, ""
 	}

@@ -7,7 +7,7 @@
 
 #if defined(__x86_64__)
 __asm__(".globl work5\n.type work5,@function\n.p2align 6\n"
-	"work5: .byte 0x0f,0x1f,0x44,0x00,0x00\nret\n.size work5, .-work5\n");
+	"work5: .cfi_startproc\n.byte 0x0f,0x1f,0x44,0x00,0x00\nret\n.cfi_endproc\n.size work5, .-work5\n");
 void work5(void);
 #else
 __attribute__((noinline)) void work5(void) { __asm__ volatile("nop" ::: "memory"); }

@@ -72,12 +72,12 @@ PROBED int forks(void)
 #if defined(__x86_64__)
 // first ends by a jump to second, as compilers end tail calls.
 __asm__(".globl first,second\n.type first,@function\n.type second,@function\n"
-	"first: nop\njmp second\n.size first, .-first\n"
-	"second: nop\nret\n.size second, .-second\n");
+	"first: .cfi_startproc\nnop\njmp second\n.cfi_endproc\n.size first, .-first\n"
+	"second: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size second, .-second\n");
 #elif defined(__aarch64__)
 __asm__(".globl first,second\n.type first,%function\n.type second,%function\n"
-	"first: nop\nb second\n.size first, .-first\n"
-	"second: nop\nret\n.size second, .-second\n");
+	"first: .cfi_startproc\nnop\nb second\n.cfi_endproc\n.size first, .-first\n"
+	"second: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size second, .-second\n");
 #endif
 void first(void);
 void second(void);

@@ -137,7 +137,7 @@ func TestScreenUsdt(t *testing.T) {
 	x.press("4")
 	x.wait(`450 +hits`)
 	x.press("r")
-	x.wait(`demo:two cannot be placed: a usdt probe is a point in the code`)
+	x.wait(`demo:two cannot be timed: a usdt probe is a point in the code`)
 	x.press(" ")
 	x.wait(`○ demo:two`)
 	x.press(" ")
