@@ -1,6 +1,15 @@
 // Package symbols goes from a file or a process to functions and the file
 // offsets at which a breakpoint for them belongs.
 //
+// A file is opened (open.go) and its tables read once (image.go, table.go, read.go);
+// stripped ones get their names elsewhere (sources.go, twin.go, debuglink.go,
+// minidebug.go, debuginfod.go, pclntab.go). What IFUNCs chose is learnt from processes
+// (ifunc.go, slots.go, memory.go, witnesses.go), and imports lead to other files
+// (imports.go, scope.go, loader.go). People ask by name (lookup.go, glob.go, search.go,
+// list.go, complete.go); names are demangled by demangle/ in names.go. Where a
+// breakpoint may go is told by the code itself (inside.go, flow.go, gostack.go) and by
+// the unwind table (frames.go, rows.go, called.go).
+//
 // It reads files that nobody vouches for, usually as root: every offset, size
 // and count in a file is held against the file's size before it is used, a
 // damaged file ends in an error of one sentence, and what comes out of a file

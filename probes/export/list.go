@@ -45,7 +45,7 @@ func List(w io.Writer, all []probes.Listing) error {
 				Path: file.Path, BuildID: file.BuildID, From: file.Source, Points: []pt{},
 				Probe: limit.Ability.String(), Reason: limit.Finding.String(),
 			}
-			if fn.Place != symbols.Imported {
+			if fn.Place != symbols.Imported && fn.Place != symbols.InVDSO {
 				address := hex(fn.Addr)
 				o.Address = &address
 			}

@@ -205,7 +205,7 @@ const none = "–"
 
 // appendAddress appends where a function is, if that is in the file.
 func appendAddress(to []byte, fn *symbols.Listed) []byte {
-	if fn.Place == symbols.Imported {
+	if fn.Place == symbols.Imported || fn.Place == symbols.InVDSO {
 		return append(to, none...)
 	}
 	return strconv.AppendUint(append(to, "0x"...), uint64(fn.Addr), 16)
