@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"sort"
 	"sync"
 )
 
@@ -74,7 +75,8 @@ type instructionCache struct {
 	walked uint64 // bytes
 }
 
-// InsideInstructionAt is InsideInstruction for a place in the file.
+// InsideInstructionAt is InsideInstruction for a place in the file, by the word of the
+// symbols where the unwind table says nothing.
 func (f *File) InsideInstructionAt(off Offset) error {
 	im, _, err := readImage(f.r, f.size)
 	if err != nil {
@@ -82,10 +84,28 @@ func (f *File) InsideInstructionAt(off Offset) error {
 	}
 	for _, s := range im.segments {
 		if into := uint64(off) - s.off; s.isCode() && uint64(off) >= s.off && into < s.filesz {
-			return f.InsideInstruction(Addr(s.addr + into))
+			addr := Addr(s.addr + into)
+			if f.frames().around(uint64(addr)) == nil {
+				return f.insideOfSymbol(addr)
+			}
+			return f.InsideInstruction(addr)
 		}
 	}
 	return nil
+}
+
+// insideOfSymbol decodes from the nearest function on that says it has this address.
+func (f *File) insideOfSymbol(addr Addr) error {
+	code := f.code()
+	i := sort.Search(len(code), func(i int) bool { return code[i].Addr > addr }) - 1
+	if i < 0 || uint64(addr-code[i].Addr) >= code[i].Size {
+		return nil
+	}
+	err := f.begins(&code[i], uint64(addr-code[i].Addr))
+	if !errors.As(err, new(errInside)) {
+		return nil // what is not understood says nothing
+	}
+	return err
 }
 
 // InsideInstruction returns an error if a breakpoint at an address would stand inside an

@@ -43,6 +43,18 @@ func TestInsideInstruction(t *testing.T) {
 	}
 }
 
+// A usdt site inside an instruction is none, also where no unwind entry covers it.
+func TestInsideInstructionAt(t *testing.T) {
+	f := assembled(t, `.globl f,g\n.type f,@function\n.type g,@function\nf: mov $0x90,%eax\nnop\nret\n.size f,.-f\ng: .cfi_startproc\n mov $0x90,%eax\nnop\nret\n.cfi_endproc\n.size g,.-g\n`)
+	for _, name := range []string{"f", "g"} {
+		for into, inside := range map[Offset]bool{0: false, 1: true, 4: true, 5: false, 6: false} {
+			if err := f.InsideInstructionAt(one(t, f, name).Offset + into); (err != nil) != inside {
+				t.Errorf("%s+%d: %v", name, into, err)
+			}
+		}
+	}
+}
+
 // Of two segments at one address the kernel maps the last: such files are refused.
 func TestOverlap(t *testing.T) {
 	b := readFile(t, build(t, "gcc", "plain.c", "-no-pie"))
