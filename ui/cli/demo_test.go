@@ -31,6 +31,9 @@ func TestDemo(t *testing.T) {
 	if pid == nil {
 		t.Fatalf("the header does not name the demo's process:\n%s", screen)
 	}
+	if header, _, _ := strings.Cut(screen, "\n"); strings.Contains(header, "disk") {
+		t.Errorf("the demo's program, which never was on a disk, is told to be gone from it: %s", header)
+	}
 	x.leave(nil)
 	if _, err := os.Stat("/proc/" + pid[1]); err == nil {
 		t.Errorf("the demo still runs as process %s", pid[1])
