@@ -52,8 +52,8 @@ func (f *File) List(pattern string) []Listed {
 	const each = 4096 // functions
 	inParallel((len(list)+each-1)/each, func() func(i int) {
 		return func(i int) {
-			for i := i * each; i < min((i+1)*each, len(list)); i++ {
-				list[i] = f.listed(bs, &found[i])
+			for j := i * each; j < min((i+1)*each, len(list)); j++ {
+				list[j] = f.listed(bs, &found[j])
 			}
 		}
 	})
