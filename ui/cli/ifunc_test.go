@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,22 +23,29 @@ func TestLibcCalls(t *testing.T) {
 	libs, libc := privateLibc(t, path)
 	names := libcCalls(t, libc)
 	const calls = 3000
-	for how, count := range map[string]func(n int) map[string]uint64{
-		"command": func(n int) map[string]uint64 {
+	for how, count := range map[string]func(t *testing.T, n int) map[string]uint64{
+		"command": func(t *testing.T, n int) map[string]uint64 {
 			return hitsOf(t, statCommand(t, libs, append(specsOf("libc:", names), "--", path, strconv.Itoa(n))...))
 		},
-		"process": func(n int) map[string]uint64 {
+		"process": func(t *testing.T, n int) map[string]uint64 {
 			w := startWaiting(t, libs, path, strconv.Itoa(n), "wait")
-			cmd := program(append([]string{"stat", "-o", "json", "-p", strconv.Itoa(w.Process.Pid), "libc"}, names...)...)
-			return hitsOf(t, finish(t, cmd, func() {
-				waitForProbe(t, cmd.Process.Pid)
-				w.work(t)
-				w.in.Close()
-			}))
+			cmd := program(append([]string{"stat", "-o", "json", "-I", "20ms", "-p", strconv.Itoa(w.Process.Pid), "libc"}, names...)...)
+			_, out := bpftest.Start(t, cmd)
+			first, err := out.ReadString('\n') // from now on they count
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.work(t)
+			w.in.Close()
+			rest, err := io.ReadAll(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return hitsOf(t, result{out: first + string(rest)})
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
-			without, with := count(0), count(calls)
+			without, with := count(t, 0), count(t, calls)
 			for _, name := range names {
 				if made := with[name] - without[name]; made != calls {
 					t.Errorf("%s: %d hits, %d without the calls: %d of %d", name, with[name], without[name], made, calls)
