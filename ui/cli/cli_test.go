@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"uprobetop/bpf/bpftest"
@@ -346,7 +347,8 @@ func TestStatInterrupted(t *testing.T) {
 	}
 }
 
-// waitForProbe waits until a program has a uprobe_multi link.
+// waitForProbe waits until the hits of all probes of a program count. That its links
+// stand is not enough: it lets hits count only after that.
 func waitForProbe(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -356,12 +358,43 @@ func waitForProbe(t *testing.T, pid int) {
 		}
 		for _, fd := range fds {
 			info, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", pid, fd.Name()))
-			if bytes.Contains(info, []byte("uprobe_multi")) {
+			if _, id, found := bytes.Cut(info, []byte("\nmap_id:")); found && switchedOn(id) {
 				return
 			}
 		}
 	}
 	t.Error("it places no probe")
+}
+
+// switchedOn tells whether a map, by its number in the first line, is the one of the
+// switches, and all that have a probe are on.
+func switchedOn(line []byte) bool {
+	var id ebpf.MapID
+	if _, err := fmt.Fscan(bytes.NewReader(line), &id); err != nil {
+		return false
+	}
+	m, err := ebpf.NewMapFromID(id)
+	if err != nil {
+		return false
+	}
+	defer m.Close()
+	info, err := m.Info()
+	if err != nil || info.Name != "switches" {
+		return false
+	}
+	var slot uint32
+	var sw struct { // struct probe_switch
+		Cookie, Slow uint64
+		Flags, Hist  uint32
+	}
+	on := 0
+	for all := m.Iterate(); all.Next(&slot, &sw); {
+		if sw.Cookie != 0 && sw.Flags&1 == 0 {
+			return false
+		}
+		on += int(sw.Flags & 1)
+	}
+	return on > 0
 }
 
 // A reader that goes away ends stat quietly.

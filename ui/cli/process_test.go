@@ -206,16 +206,18 @@ func TestProcessGone(t *testing.T) {
 	path := target(t, "allocs")
 	libs, _ := privateLibc(t, path)
 	w := startWaiting(t, libs, path)
-	cmd := program("stat", "-o", "json", "-p", strconv.Itoa(w.Process.Pid), "main")
-	r := finish(t, cmd, func() {
-		waitForProbe(t, cmd.Process.Pid)
-		if err := w.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
-		_ = w.Wait()
-	})
-	if p := lastLine(t, r.out).Probes[0]; r.status != 0 || p.State != "gone" || p.Note == "" {
-		t.Errorf("status %d, %s: %s; %s", r.status, p.State, p.Note, r.errors)
+	cmd := program("stat", "-o", "json", "-I", "20ms", "-p", strconv.Itoa(w.Process.Pid), "main")
+	_, out := bpftest.Start(t, cmd)
+	if _, err := out.ReadString('\n'); err != nil { // the probes stand: it was told
+		t.Fatal(err)
+	}
+	if err := w.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	_ = w.Wait()
+	rest, err := io.ReadAll(out)
+	if p := lastLine(t, string(rest)).Probes[0]; err != nil || p.State != "gone" || p.Note == "" {
+		t.Errorf("%s: %s; %v", p.State, p.Note, err)
 	}
 }
 
