@@ -59,6 +59,8 @@ const (
 	MissedNoSlot = uprobetopCellFieldCELL_MISSED_NO_SLOT
 	HeldBack     = uprobetopCellFieldCELL_HELD_BACK
 	CallsLost    = uprobetopCellFieldCELL_CALLS_LOST
+	CallsBusy    = uprobetopCellFieldCELL_CALLS_BUSY
+	CalleesNs    = uprobetopCellFieldCELL_CALLEES_NS
 	MaxNs        = uprobetopCellFieldCELL_MAX_NS
 	MinNsNot     = uprobetopCellFieldCELL_MIN_NS_NOT
 )

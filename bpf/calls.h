@@ -108,7 +108,7 @@ static __noinline void report(struct pt_regs *ctx, struct cell *c, struct frame 
 	struct contexts *all;
 	struct context *x;
 	struct call *r;
-	__u64 id;
+	__u64 id, full;
 
 	if (!within_budget(f->cookie, now)) {
 		add(c, CELL_HELD_BACK, 1);
@@ -116,7 +116,8 @@ static __noinline void report(struct pt_regs *ctx, struct cell *c, struct frame 
 	}
 	r = bpf_ringbuf_reserve(&calls, sizeof(*r), 0);
 	if (!r) {
-		add(c, CELL_CALLS_LOST, 1);
+		full = bpf_ringbuf_query(&calls, BPF_RB_AVAIL_DATA) + 2 * sizeof(*r) > bpf_ringbuf_query(&calls, BPF_RB_RING_SIZE);
+		add(c, full ? CELL_CALLS_LOST : CELL_CALLS_BUSY, 1);
 		return;
 	}
 	r->kind = RECORD_CALL;

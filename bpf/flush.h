@@ -169,8 +169,8 @@ static long flush_group(__u64 group, void *unused)
 	r = reserve(f, RECORD_GROUP, group);
 	if (!r)
 		return 1;
-	for (__u32 k = 0; k < HIST_SUB; k++)
-		r->value[k] = f->sum[k];
+	for (__u32 k = 0; k < CELL_FIELDS; k++)
+		r->value[k] = k < HIST_SUB ? f->sum[k] : 0;
 	sent->calls += sum - sent->group[group];
 	sent->group[group] = sum;
 	submit(r);

@@ -32,8 +32,8 @@ enum switch_flags {
 enum filter_size { MAX_CGROUPS = 64 };
 
 /*
- * A cell is what one CPU saw of one probe: sixteen counters, 128 bytes, all
- * but the two extremes monotone. What they mean, and that the ledger balances,
+ * A cell is what one CPU saw of one probe: counters, all but the two extremes
+ * monotone. What they mean, and that the ledger balances,
  * is said in design terms:
  *
  *   hits = returned + in flight + unwound + missed,  in flight = pushed - popped
@@ -56,6 +56,8 @@ enum cell_field {
 	CELL_MISSED_NO_SLOT,
 	CELL_HELD_BACK,  /* slow calls that the rate limit did not let be reported */
 	CELL_CALLS_LOST, /* and those that did not fit into the ring */
+	CELL_CALLS_BUSY, /* or found it locked for too long (Linux >= 6.15) */
+	CELL_CALLEES_NS, /* part of CELL_SUM_NS: in other timed functions, called directly */
 	CELL_MAX_NS,
 	CELL_MIN_NS_NOT, /* ~min, so that both extremes only grow, from 0 */
 	CELL_FIELDS,
@@ -102,9 +104,9 @@ struct stack {
 };
 
 /*
- * A record in the ring buffer `records`: sixteen counters of one probe,
- * cumulative, and where they belong. RECORD_CELL: a cell, index = CPU.
- * RECORD_GROUP: a histogram group summed over CPUs, index = group.
+ * A record in the ring buffer `records`: counters of one probe, cumulative, and
+ * where they belong. RECORD_CELL: a cell, index = CPU. RECORD_GROUP: a histogram
+ * group summed over CPUs, index = group, in the first HIST_SUB values.
  * RECORD_TICK: every record of this flush has been written; value[0] = records
  * that did not fit, since the start (each was sent again), value[1] = processes
  * that were to be followed and could not be, since the start.

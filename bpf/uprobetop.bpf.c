@@ -199,7 +199,7 @@ int leave(struct pt_regs *ctx)
 	struct stack *s;
 	struct frame *f = 0;
 	struct cell *c;
-	__u64 latency;
+	__u64 latency, callees;
 
 	/* A probe that is switched off still ends the calls it began. */
 	if (!sw || (sw->flags & SWITCH_ENDED))
@@ -219,10 +219,13 @@ int leave(struct pt_regs *ctx)
 	}
 	/* Clocks of two CPUs may differ by a little: no latency is below 0. */
 	latency = now > f->start ? now - f->start : 0;
+	callees = f->callees;
 	tell_caller(s, latency);
 	if (latency >= sw->slow_ns)
 		report(ctx, c, f, s->depth, now);
 	record_latency(sw->hist, c, latency);
+	if (callees)
+		add(c, CELL_CALLEES_NS, callees);
 	add(c, CELL_RETURNED, 1);
 	return 0;
 }

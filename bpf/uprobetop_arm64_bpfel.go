@@ -45,7 +45,7 @@ const (
 
 type uprobetopCell struct {
 	_     structs.HostLayout
-	Value [16]uint64
+	Value [18]uint64
 }
 
 type uprobetopCellField uint32
@@ -65,9 +65,11 @@ const (
 	uprobetopCellFieldCELL_MISSED_NO_SLOT uprobetopCellField = 11
 	uprobetopCellFieldCELL_HELD_BACK      uprobetopCellField = 12
 	uprobetopCellFieldCELL_CALLS_LOST     uprobetopCellField = 13
-	uprobetopCellFieldCELL_MAX_NS         uprobetopCellField = 14
-	uprobetopCellFieldCELL_MIN_NS_NOT     uprobetopCellField = 15
-	uprobetopCellFieldCELL_FIELDS         uprobetopCellField = 16
+	uprobetopCellFieldCELL_CALLS_BUSY     uprobetopCellField = 14
+	uprobetopCellFieldCELL_CALLEES_NS     uprobetopCellField = 15
+	uprobetopCellFieldCELL_MAX_NS         uprobetopCellField = 16
+	uprobetopCellFieldCELL_MIN_NS_NOT     uprobetopCellField = 17
+	uprobetopCellFieldCELL_FIELDS         uprobetopCellField = 18
 )
 
 type uprobetopContexts struct {
@@ -129,7 +131,7 @@ type uprobetopRecord struct {
 	Index  uint32
 	Cookie uint64
 	At     uint64
-	Value  [16]uint64
+	Value  [18]uint64
 }
 
 type uprobetopRecordKind uint32

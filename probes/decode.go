@@ -112,7 +112,7 @@ func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
 		if r.Index >= hist.Groups {
 			return false, fmt.Errorf("a record of histogram group %d, of %d", r.Index, hist.Groups)
 		}
-		copy(d.numbers(r.Cookie).counts[r.Index*hist.SubBuckets:], r.Value[:])
+		copy(d.numbers(r.Cookie).counts[r.Index*hist.SubBuckets:], r.Value[:hist.SubBuckets])
 	case bpf.RecordTick:
 		d.at, d.lost, d.unfollowed = r.At, r.Value[0], r.Value[1]
 		return true, nil
