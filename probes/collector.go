@@ -146,7 +146,11 @@ func (c *Collector) Leaving() Progress {
 // Followed is how many processes the filter lets through now.
 func (c *Collector) Followed() int { return c.objs.Admitted() }
 
-func (c *Collector) ended() bool { return c.config.Ended != nil && c.config.Ended() }
+// ended tells that nobody is left who could be hit: of those who were named, and of
+// those whom these started.
+func (c *Collector) ended() bool {
+	return c.config.Ended != nil && c.config.Ended() && !(c.config.Filter.Follow && c.Followed() > 0)
+}
 
 // Collect takes a snapshot now.
 func (c *Collector) Collect() (*Snapshot, error) {

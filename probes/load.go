@@ -122,6 +122,13 @@ func (c *Collector) admit(f Filter) error {
 		if err := c.objs.Admit(pid); err != nil {
 			return err
 		}
+		if !f.Follow {
+			continue
+		}
+		// What it starts from now on the hook on fork admits.
+		if err := descendants(pid, c.objs.Admit); err != nil {
+			return err
+		}
 	}
 	for _, tid := range f.TIDs {
 		if err := c.objs.AdmitThread(tid); err != nil {

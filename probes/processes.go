@@ -43,6 +43,7 @@ type opener struct {
 	seen      map[[2]uint64]*symbols.File // by device and inode, as in the processes' maps
 	processes []*symbols.Process
 	threads   []*symbols.Thread
+	started   int   // processes that those named have started, if they count
 	present   int   // processes of the cgroups
 	denied    error // the first file that could not be read
 }
@@ -56,6 +57,16 @@ func (o *opener) open(f Filter) error {
 		o.processes = append(o.processes, p)
 		o.t.alive = append(o.t.alive, p.Alive)
 		o.files(p)
+		if !f.Follow {
+			continue
+		}
+		_ = descendants(pid, func(child int) error {
+			if p, err := symbols.OpenProcess(child); err == nil { // else it has ended since
+				o.files(p)
+				o.started++
+			}
+			return nil
+		})
 	}
 	for _, tid := range f.TIDs {
 		th, err := symbols.OpenThread(tid)
@@ -131,6 +142,9 @@ func (o *opener) label() string {
 			text += " of " + comm
 		}
 		parts = append(parts, text)
+	}
+	if o.started > 0 {
+		parts[0] += fmt.Sprintf(" and %d that it started", o.started)
 	}
 	switch n := len(o.threads); {
 	case n == 1:

@@ -98,7 +98,7 @@ type Filter struct {
 	PIDs    []int    // processes
 	TIDs    []int    // threads
 	Cgroups []string // directories of cgroup v2: processes in them, or below, now and later
-	Follow  bool     // and the processes that those of PIDs start
+	Follow  bool     // and the processes that those of PIDs have started or start
 }
 
 // Everybody tells whether no hit is left out.

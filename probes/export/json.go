@@ -46,6 +46,8 @@ type filter struct {
 	TIDs    []int    `json:"tids"`
 	Cgroup  string   `json:"cgroup"`
 	Cgroups []string `json:"cgroups"`
+
+	Children bool `json:"children"` // and what those of pids started
 }
 
 type lost struct {
@@ -160,7 +162,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 var methods = map[string]string{string(probes.UprobeMulti): "multi", string(probes.PerfEvent): "perf"}
 
 func filterObject(f probes.Filter) filter {
-	o := filter{PIDs: append([]int{}, f.PIDs...), TIDs: append([]int{}, f.TIDs...), Cgroups: append([]string{}, f.Cgroups...)}
+	o := filter{PIDs: append([]int{}, f.PIDs...), TIDs: append([]int{}, f.TIDs...), Cgroups: append([]string{}, f.Cgroups...), Children: f.Follow}
 	if len(f.Cgroups) > 0 {
 		o.Cgroup = f.Cgroups[0]
 	}

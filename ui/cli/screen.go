@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func follow(s Streams, old *probes.Target, wanted []probes.Request) (*probes.Tar
 	if !ok {
 		return nil, nil, fmt.Errorf("%s has ended, and what ran in its place has, too", old.Label)
 	}
-	target, err := probes.ProcessesWith(probes.Filter{PIDs: []int{pid}}, old.Names)
+	target, err := probes.ProcessesWith(probes.Filter{PIDs: []int{pid}, Follow: old.Filter().Follow}, old.Names)
 	if err != nil {
 		return nil, nil, failed(err)
 	}
@@ -109,7 +110,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		pid, ok := target.Successor()
 		return strconv.Itoa(pid), ok
 	}}
-	o.Banner = older(config.Filter, target.Files)
+	o.Banner = cmp.Or(older(config.Filter, target.Files), target.Kin())
 	if yes {
 		o.Accepted = slices.Clone(target.Files)
 	}

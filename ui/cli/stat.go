@@ -111,7 +111,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		}
 		defer held.Cancel()
 		if !f.all {
-			config.Filter = probes.Filter{PIDs: []int{held.PID()}, Follow: true}
+			config.Filter = probes.Filter{PIDs: []int{held.PID()}, Follow: f.children || !f.given("children")}
 		}
 	}
 	if err := f.consent(s, config.Filter, requests); err != nil {
@@ -119,6 +119,9 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	}
 	if text := older(config.Filter, target.Files); text != "" {
 		fmt.Fprintln(s.Err, "uprobetop: "+text)
+	}
+	if kin := target.Kin(); kin != "" {
+		fmt.Fprintln(s.Err, "uprobetop: "+kin)
 	}
 	without := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)

@@ -176,7 +176,7 @@ func uncalled(s *probes.Snapshot, p *probes.Stats) string {
 			": not called, inlined into the callers, or the command loaded another copy" + chosen
 	}
 	if len(s.Filter.PIDs) > 0 && !s.Filter.Follow {
-		return none + ": not called, inlined into the callers, or called by children of the process, which -p leaves out and --cgroup does not"
+		return none + ": not called, inlined into the callers, or called by children of the process, which --children counts, too"
 	}
 	return none + ": not called, or inlined into the callers"
 }

@@ -20,17 +20,19 @@ type whomFlags struct {
 	pids, tids                 ids
 	cgroups, units, containers []string
 	all                        bool
+	children                   bool // of pids; those of a command do unless it is said
 }
 
 func (w *whomFlags) register(cmd *cobra.Command) {
 	w.registerNames(cmd)
+	cmd.Flags().BoolVar(&w.children, "children", false, "count what the processes of -p have started and start, too; what a command starts counts unless --children=false says no")
 	cmd.Flags().BoolVarP(&w.all, "all", "a", false, "every process of the host that maps TARGET, however many they are")
 }
 
 // registerNames registers those that name somebody.
 func (w *whomFlags) registerNames(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.VarP(&w.pids, "pid", "p", "a process by its `PID`, with all its threads and without its children (can be repeated, as -t and the like can: they add up)")
+	f.VarP(&w.pids, "pid", "p", "a process by its `PID`, with all its threads (can be repeated, as -t and the like can: they add up)")
 	f.VarP(&w.tids, "tid", "t", "a thread alone, by its `TID`")
 	f.StringArrayVar(&w.cgroups, "cgroup", nil, "a cgroup v2 by its `PATH`: its processes, present and future")
 	f.StringArrayVar(&w.units, "unit", nil, "a systemd unit by its `NAME`, such as nginx")
@@ -75,13 +77,15 @@ func (w *whomFlags) check(command []string) error {
 		return usage("give processes with -p and the like, or a command after --, not both")
 	case w.named() && w.all:
 		return usage("-a means every process: leave it out, or -p and the like")
+	case w.children && len(w.pids)+len(command) == 0:
+		return usage("--children are those of a process: name it with -p")
 	}
 	return nil
 }
 
 // filter finds everybody who was named.
 func (w *whomFlags) filter() (probes.Filter, error) {
-	f := probes.Filter{PIDs: w.pids, TIDs: w.tids}
+	f := probes.Filter{PIDs: w.pids, TIDs: w.tids, Follow: w.children && len(w.pids) > 0}
 	if len(w.cgroups)+len(w.units)+len(w.containers) == 0 {
 		return f, nil
 	}
