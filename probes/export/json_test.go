@@ -41,7 +41,7 @@ func snapshot() *probes.Snapshot {
 
 const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026-01-02T03:04:05Z","elapsed_s":2,"interval_s":0.25,"cpus":2,` +
 	`"kernel":"6.18.44","targets":[{"path":"/lib/libc.so.6","build_id":"c0ffee","replaced":""}],` +
-	`"filter":{"pids":[4121],"tids":[4130],"cgroup":"/sys/fs/cgroup/a","cgroups":["/sys/fs/cgroup/a","/sys/fs/cgroup/b"]},"attach":"multi","inflight":"task","probes":[` +
+	`"filter":{"pids":[4121],"tids":[4130],"cgroup":"/sys/fs/cgroup/a","cgroups":["/sys/fs/cgroup/a","/sys/fs/cgroup/b"],"children":false},"attach":"multi","inflight":"task","probes":[` +
 	`{"id":0,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
 	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
