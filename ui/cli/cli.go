@@ -158,7 +158,7 @@ of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 	f.register(root)
 	root.Flags().DurationVar(&f.slow, "slow", 0, "show single calls that take at least this `TIME`, such as 5ms; times the functions")
 	root.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")
-	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s))
+	root.AddCommand(newStat(s), newList(s), newDoctor(s), newDemo(s), newNumbers())
 	complete(root)
 	return root
 }

@@ -52,7 +52,7 @@ func page(cmd *cobra.Command) string {
 	if long == "" {
 		long = cmd.Short
 	}
-	section(&b, "DESCRIPTION", strings.ReplaceAll(literal(long), "\n\n", "\n.PP\n"))
+	section(&b, "DESCRIPTION", paragraphs(long))
 	var commands []string
 	for _, sub := range cmd.Commands() {
 		commands = append(commands, entry(`\fB`+literal(sub.Name())+`\fP`, sub.Short))
@@ -69,6 +69,18 @@ func page(cmd *cobra.Command) string {
 	}
 	section(&b, "SEE ALSO", seeAlso(cmd))
 	return b.String()
+}
+
+// paragraphs keeps the lines of those that are indented.
+func paragraphs(text string) string {
+	all := strings.Split(text, "\n\n")
+	for i, p := range all {
+		all[i] = literal(p)
+		if strings.HasPrefix(p, "  ") {
+			all[i] = ".nf\n" + all[i] + "\n.fi"
+		}
+	}
+	return strings.Join(all, "\n.PP\n")
 }
 
 func section(b *strings.Builder, head string, parts ...string) {

@@ -1,0 +1,64 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// newNumbers is a topic of help, no command: what can make a number wrong, and where
+// it is told. Who adds a way to lose a hit, or closes one, changes it here.
+func newNumbers() *cobra.Command {
+	return &cobra.Command{
+		Use:   "numbers",
+		Short: "what the numbers mean, and all that can be missing from them",
+		Long: `For each timed function the books balance,
+
+  hits = returned + in flight + unwound + missed.depth + missed.no_slot,
+
+and each term is counted where it happens, none as what the others leave. A term that
+the in-flight store cannot know (--inflight) is null, and – in tables.
+
+Counted, as a term or beside it:
+
+  missed.depth    the kernel keeps 64 pending returns a thread, of all tracers together;
+                  the hit is counted, its return and latency are not
+  missed.no_slot  there was no memory, or no room in the store, to follow the call
+  unwound         the return can never come: a longjmp passed the call, or its thread
+                  ended or called exec in it
+  orphans         returns whose hit was not seen: the call began before the probe, or is
+                  a forked child's copy of one
+  filtered        hits of processes that were not asked for
+  held back       slow calls that the rate limit did not let be reported one by one
+  lost            those that found the ring buffer full, or locked; records of counters
+                  that found it full are sent again, and change no number
+
+Prevented:
+
+  lost additions  counters are added to atomically: a thread that is preempted in the
+                  middle loses nothing
+  recursion       from Linux 6.0 on, no program of another probe keeps ours from running
+  wrong pairing   return and entry are paired by thread and stack pointer, by the rule by
+                  which the kernel pairs them; a child's return after fork is no latency
+  full store      nothing in it is ever replaced by something newer
+  twice counted   of Go functions, which begin again when their stack grows, the
+                  instruction behind the check is probed
+  wrong file      the probe goes on the very file that a process has mapped, also if it
+                  is deleted or replaced since
+  wrong results   instructions that the kernel would not execute rightly are refused
+
+Found out, and told:
+
+  no breakpoint   the kernel puts none into mappings that are shared, writable, or not of
+                  the file: where nothing is hit, the mappings and the bytes of the
+                  processes are looked at (stat -v, and w on the screen)
+  another count   --audit has the kernel count the same points a second time, without us
+  signals         a process that the kernel ends at a return (SIGILL) is in its log, which
+                  stat -v reads, as are messages of returns that were left out
+  two calls, one  a function that can come back to its first instruction is marked ≈
+
+Not to be known, by anybody:
+
+  the edges       a thread that is past the breakpoint when it is placed, or before it when
+                  it is taken away, is not counted; nor does it then leave a term open
+  restarts        an instruction that is interrupted by a page fault with a signal, or finds
+                  no slot to be stepped in, is hit again at its restart
+  inlined calls   a call that the compiler put into its caller reaches no address`,
+	}
+}
