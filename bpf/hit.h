@@ -36,13 +36,6 @@ struct {
 	__type(value, struct hist);
 } hists SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct stack);
-} stacks SEC(".maps");
-
 /* Processes whose hits count, if `by_process`; the value says nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -108,6 +101,19 @@ static __noinline int listed(void)
 		if (bpf_current_task_under_cgroup(&cgroups, i) == 1)
 			return 1;
 	return 0;
+}
+
+#define MAX_URETPROBE_DEPTH 64 /* kernel/events/uprobes.c */
+
+/*
+ * How many returns the kernel waits for in this thread, of all tracers.
+ * prepare_uretprobe() looks at the same number after the program of a hit.
+ */
+static __always_inline __u64 returns_pending(struct task_struct *task)
+{
+	struct uprobe_task *utask = task->utask;
+
+	return utask ? utask->depth : 0;
 }
 
 /* Does the current thread's hit count? */

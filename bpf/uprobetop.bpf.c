@@ -52,6 +52,7 @@ const enum cell_field *unused_cell_field __attribute__((unused));
 const enum switch_flags *unused_switch_flags __attribute__((unused));
 
 #include "calls.h"
+#include "stores.h"
 #include "pairing.h"
 #include "hist.h"
 #include "flush.h"
@@ -96,7 +97,7 @@ int leave(struct pt_regs *ctx)
 	if (!c)
 		return 0;
 	/* Who has left a frame was let through when it did. */
-	s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+	s = find_stack(bpf_get_current_task_btf());
 	if (s)
 		f = pop(ctx, s, c, cookie);
 	if (!s || !f) {
@@ -118,20 +119,28 @@ int leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Ends every call that this thread is in. */
-static __always_inline int end_calls(enum cell_field cause)
+/* Ends every call that this thread is in; tid: its id when it began them. */
+static __always_inline void end_calls(enum cell_field cause, __u32 tid)
 {
-	struct stack *s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+	struct stack *s;
 
+	if (stackless)
+		return;
+	s = stack_of(bpf_get_current_task_btf(), tid);
 	if (s)
 		unwind(s, ~0ULL, cause);
-	return 0;
+	drop_stack(tid);
 }
 
+/*
+ * args: struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm. A thread
+ * that calls exec has the id of the first thread from then on: this hook sees the new.
+ */
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
-	return end_calls(CELL_UNWOUND_EXEC);
+	end_calls(CELL_UNWOUND_EXEC, ctx[1]);
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -140,7 +149,7 @@ int on_exit(__u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tgid = task->tgid, tid = bpf_get_current_pid_tgid();
 
-	end_calls(CELL_UNWOUND_EXIT);
+	end_calls(CELL_UNWOUND_EXIT, tid);
 	/* Off the lists: numbers come again. A process ends with its last thread. */
 	if (by_thread)
 		bpf_map_delete_elem(&admitted_threads, &tid);
