@@ -109,10 +109,10 @@ type Points struct {
 	PID                          int      // of the process in which alone they are placed; 0: in every one
 }
 
-// AttachSession puts Objects.Session on points. Closing takes it away. An error is
-// the kernel's number, or os.ErrNotExist if there is no such process.
-func (l *Objects) AttachSession(p Points) (io.Closer, error) {
-	fd, err := linkUprobes(l.Session, attachSession, p)
+// LinkSession puts Objects.Session on points. Closing takes it away. An error is the
+// kernel's number, or os.ErrNotExist if there is no such process.
+func LinkSession(session *ebpf.Program, p Points) (io.Closer, error) {
+	fd, err := linkUprobes(session, attachSession, p)
 	if errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("process %d has ended: %w", p.PID, os.ErrNotExist)
 	}
