@@ -18,6 +18,8 @@ import (
 )
 
 //go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -no-global-types session session.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -no-global-types sessionContext session.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu -DSESSION_TAKES_CONTEXT
 
 // The shared types of layout.h.
 type (
@@ -91,12 +93,27 @@ const (
 	PerfEvent Method = "perf_event"
 )
 
+// Store is where calls in flight are kept.
+type Store string
+
+const (
+	// TaskStore keeps a stack of frames with each thread, in task storage.
+	TaskStore Store = "task"
+	// HashStore keeps the same in a hash by thread, which can be full.
+	HashStore Store = "hash"
+	// SessionStore leaves it to the kernel; see HaveSession. It tells hits and returns,
+	// and keeps no frames.
+	SessionStore Store = "session"
+)
+
 // Options size and shape what is loaded.
 type Options struct {
 	MaxProbes int    // slots for probes
 	MaxTimed  int    // slots for latency histograms
 	RingBytes int    // ring buffer of records; a power of two, at least a page
 	CallBytes int    // ring buffer of single calls, likewise
+	Store     Store  // of calls in flight
+	Threads   int    // that HashStore has room for, some 2 kB each
 	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
 }
@@ -139,17 +156,21 @@ func DefaultOptions(cpus int) Options {
 		MaxTimed:  min(256, max(16, histBytes/(perHist*cpus))),
 		RingBytes: 1 << 20,
 		CallBytes: 1 << 18,
+		Store:     TaskStore,
+		Threads:   8192,
 		Method:    UprobeMulti,
 	}
 }
 
-// Objects are the loaded programs and maps. Enter and Leave are to be attached
-// by the caller; the hooks on exec, exit and fork are attached already.
+// Objects are the loaded programs and maps. Enter, Leave and Session are to be
+// attached by the caller; the hooks on exec, exit and fork are attached already.
 type Objects struct {
 	Enter, Leave *ebpf.Program
-	Records      *ebpf.Map // the ring buffer of Record
-	Calls        *ebpf.Map // the ring buffer of Call
-	Cells, Hists *ebpf.Map // arrays: CPU × MaxProbes + slot, CPU × MaxTimed + histogram slot
+	Session      *ebpf.Program // instead of both for timed probes; only with SessionStore
+	Records      *ebpf.Map     // the ring buffer of Record
+	Calls        *ebpf.Map     // the ring buffer of Call
+	Cells, Hists *ebpf.Map     // arrays: CPU × MaxProbes + slot, CPU × MaxTimed + histogram slot
+	Stacks       *ebpf.Map     // of frames, by thread id; only with HashStore
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
@@ -181,6 +202,15 @@ func Load(o Options) (*Objects, error) {
 	}
 	l.Enter, l.Leave = l.objs.Enter, l.objs.Leave
 	l.Records, l.Calls, l.Cells, l.Hists = l.objs.Records, l.objs.Calls, l.objs.Cells, l.objs.Hists
+	switch o.Store {
+	case HashStore:
+		l.Stacks = l.objs.StacksByThread
+	case SessionStore:
+		if l.Session, err = loadSessionProgram(&l.objs.uprobetopMaps, o, cpus); err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
 	hooks := []*ebpf.Program{l.objs.OnExec, l.objs.OnExit}
 	if o.Filter.Follow {
 		hooks = append(hooks, l.objs.OnFork)
@@ -211,10 +241,20 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 		"by_thread":  flag(f.Threads),
 		"by_cgroup":  uint32(f.Cgroups),
 		"follow":     flag(f.Follow),
+		"hashed":     flag(o.Store == HashStore),
+		"stackless":  flag(o.Store == SessionStore),
 	} {
-		if err := spec.Variables[name].Set(v); err != nil {
+		known := spec.Variables[name]
+		if known == nil { // not in this object
+			continue
+		}
+		if err := known.Set(v); err != nil {
 			return fmt.Errorf("cannot set %s in the BPF object: %w", name, err)
 		}
+	}
+	threads := 1
+	if o.Store == HashStore {
+		threads = o.Threads
 	}
 	entries := map[string]int{
 		"switches":     o.MaxProbes,
@@ -225,9 +265,13 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 		"sent_hists":   o.MaxTimed,
 		"records":      o.RingBytes,
 		"calls":        o.CallBytes,
+
+		"stacks_by_thread": threads,
 	}
-	for name, n := range entries {
-		spec.Maps[name].MaxEntries = uint32(n)
+	for name, m := range spec.Maps {
+		if n, sized := entries[name]; sized {
+			m.MaxEntries = uint32(n)
+		}
 	}
 	if o.Method == PerfEvent {
 		spec.Programs["enter"].AttachType = ebpf.AttachNone
@@ -248,6 +292,9 @@ func (l *Objects) Close() error {
 	var errs []error
 	for _, h := range l.hooks {
 		errs = append(errs, h.Close())
+	}
+	if l.Session != nil {
+		errs = append(errs, l.Session.Close())
 	}
 	return errors.Join(append(errs, l.objs.Close())...)
 }

@@ -53,31 +53,25 @@ static __always_inline void read_thread(struct task_struct *task, __u64 *v)
 }
 
 /*
- * Begins the call of the top frame: with its context, if there is room. A function,
- * as report() is, because of the stack: see uprobetop.bpf.c.
+ * Begins call number `at` of those that the thread is in: keeps its context, if
+ * there is room, and gives the time. A function, as report() is, because of the
+ * stack: see uprobetop.bpf.c.
  */
-static __noinline void begin_call(struct pt_regs *ctx)
+static __noinline __u64 begin_call(struct pt_regs *ctx, __u64 at)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct stack *s = bpf_task_storage_get(&stacks, task, 0, 0);
 	struct contexts *all = bpf_task_storage_get(&contexts, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct context *x;
-	__u64 top;
 
-	if (!s)
-		return;
-	top = (s->depth - 1) & (STACK_FRAMES - 1);
-	if (!all) {
-		s->frame[top].start = bpf_ktime_get_ns();
-		return;
-	}
-	x = &all->of[top];
+	if (!all)
+		return bpf_ktime_get_ns();
+	x = &all->of[at & (STACK_FRAMES - 1)];
 	x->args[0] = ARG0(ctx);
 	x->args[1] = ARG1(ctx);
 	x->args[2] = ARG2(ctx);
 	read_thread(task, x->thread);
 	/* Last: our own time is not the function's. */
-	x->start = s->frame[top].start = bpf_ktime_get_ns();
+	return x->start = bpf_ktime_get_ns();
 }
 
 /*

@@ -55,22 +55,9 @@ var ProcessFilter = sync.OnceValue(func() bool {
 		return false
 	}
 	defer prog.Close()
-	path, offset := []byte("/\x00"), uint64(0)
-	// union bpf_attr.link_create, with its part uprobe_multi (Linux 6.6 UAPI).
-	attr := struct {
-		prog, target, attach, flags uint32
-		path, offsets, refs, cookie uint64
-		count, multi                uint32
-		pid                         int32
-		_                           uint32
-	}{
-		prog: uint32(prog.FD()), attach: uint32(ebpf.AttachTraceUprobeMulti), count: 1, pid: -1,
-		path: uint64(uintptr(unsafe.Pointer(&path[0]))), offsets: uint64(uintptr(unsafe.Pointer(&offset))),
-	}
-	_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-	runtime.KeepAlive(&path)
-	runtime.KeepAlive(&offset)
-	return errno == unix.EINVAL // EBADF: it went on to look at the path, which is no file
+	// EBADF: it went on to look at the path, which is no file.
+	_, err = linkUprobes(prog, ebpf.AttachTraceUprobeMulti, Points{Path: "/", Offsets: []uint64{0}, PID: -1})
+	return errors.Is(err, unix.EINVAL)
 })
 
 // OptimisedNop is the length in bytes of the nop that the kernel turns into a call

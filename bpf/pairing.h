@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Pairs entry and return by a stack of frames a thread, in task storage.
+ * Pairs entry and return by a stack of frames a thread (stores.h says where).
  *
  * The kernel keeps its own stack of pending returns (struct return_instance).
  * It drops those that a longjmp left behind when it sees, at a later entry or
@@ -10,8 +10,6 @@
  */
 #ifndef UPROBETOP_PAIRING_H
 #define UPROBETOP_PAIRING_H
-
-#define MAX_URETPROBE_DEPTH 64 /* kernel/events/uprobes.c */
 
 /* Bytes that a return takes off the stack. */
 static __always_inline __u64 return_word(struct pt_regs *ctx)
@@ -96,17 +94,15 @@ static __always_inline void unwind(struct stack *s, __u64 below, enum cell_field
 static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cookie, int remember)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct uprobe_task *utask = task->utask;
 	struct stack *s;
 	struct frame *f;
 	__u64 depth, sp = ctx->sp;
 
-	/* prepare_uretprobe() looks at the same number after this program. */
-	if (utask && utask->depth >= MAX_URETPROBE_DEPTH) {
+	if (returns_pending(task) >= MAX_URETPROBE_DEPTH) {
 		add(c, CELL_MISSED_DEPTH, 1);
 		return;
 	}
-	s = bpf_task_storage_get(&stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = need_stack(task);
 	if (!s) {
 		add(c, CELL_MISSED_NO_SLOT, 1);
 		return;
@@ -132,10 +128,8 @@ static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cook
 	f->callees = 0;
 	s->depth = depth + 1;
 	add(c, CELL_PUSHED, 1);
-	if (remember)
-		begin_call(ctx);
-	else
-		f->start = bpf_ktime_get_ns(); /* last: our own time is not the function's */
+	/* Last: our own time is not the function's. */
+	f->start = remember ? begin_call(ctx, depth) : bpf_ktime_get_ns();
 }
 
 /*

@@ -29,71 +29,9 @@
 
 #include "kernel.h"
 #include "layout.h"
+#include "hit.h"
 
 char __license[] SEC("license") = "Dual BSD/GPL";
-
-/* Set before loading. */
-volatile const __u32 max_probes = 1024; /* slots: cells has max_probes a CPU */
-volatile const __u32 max_timed = 256;   /* histograms: hists has max_timed a CPU */
-volatile const __u32 cpus = 1;          /* possible CPUs */
-volatile const __u32 filtered = 0;      /* only hits that one of these lets through count */
-volatile const __u32 by_process = 0;    /* processes in `admitted` */
-volatile const __u32 by_thread = 0;     /* threads in `admitted_threads` */
-volatile const __u32 by_cgroup = 0;     /* so many cgroups, and those below them */
-volatile const __u32 follow = 0;        /* what admitted processes start is admitted */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, struct probe_switch);
-} switches SEC(".maps");
-
-/* Index: cpu * max_probes + slot. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, struct cell);
-} cells SEC(".maps");
-
-/* Index: cpu * max_timed + probe_switch.hist. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 256);
-	__type(key, __u32);
-	__type(value, struct hist);
-} hists SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct stack);
-} stacks SEC(".maps");
-
-/* Processes whose hits count, if `by_process`; the value says nothing. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u32);
-	__type(value, __u8);
-} admitted SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u8);
-} admitted_threads SEC(".maps");
-
-/* Directories of cgroup v2. */
-struct {
-	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
-	__uint(max_entries, MAX_CGROUPS);
-	__type(key, __u32);
-	__type(value, __u32);
-} cgroups SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -113,59 +51,10 @@ const enum record_kind *unused_record_kind __attribute__((unused));
 const enum cell_field *unused_cell_field __attribute__((unused));
 const enum switch_flags *unused_switch_flags __attribute__((unused));
 
-static __always_inline void add(struct cell *c, __u64 field, __u64 n)
-{
-	__sync_fetch_and_add(&c->value[field], n);
-}
-
-static __always_inline struct cell *cell_of(__u32 slot)
-{
-	__u32 i = bpf_get_smp_processor_id() * max_probes + slot;
-
-	if (slot >= max_probes)
-		return 0;
-	return bpf_map_lookup_elem(&cells, &i);
-}
-
-/* The switch of a cookie's slot, unless the slot has another probe now. */
-static __always_inline struct probe_switch *switch_of(__u64 cookie)
-{
-	__u32 slot = cookie;
-	struct probe_switch *sw = bpf_map_lookup_elem(&switches, &slot);
-
-	return sw && sw->cookie == cookie ? sw : 0;
-}
-
-static __always_inline struct cell *cell_of_frame(struct frame *f)
-{
-	return switch_of(f->cookie) ? cell_of(f->cookie) : 0;
-}
-
-/* Is the current thread on one of the lists? A function: see above of stack. */
-static __noinline int listed(void)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tgid = id >> 32, tid = id;
-
-	if (by_process && bpf_map_lookup_elem(&admitted, &tgid))
-		return 1;
-	if (by_thread && bpf_map_lookup_elem(&admitted_threads, &tid))
-		return 1;
-	for (__u32 i = 0; i < MAX_CGROUPS && i < by_cgroup; i++)
-		if (bpf_current_task_under_cgroup(&cgroups, i) == 1)
-			return 1;
-	return 0;
-}
-
-/* Does the current thread's hit count? */
-static __always_inline int admits(void) { return !filtered || listed(); }
-
 #include "calls.h"
-
+#include "stores.h"
 #include "pairing.h"
-
 #include "hist.h"
-
 #include "flush.h"
 
 SEC("uprobe.multi")
@@ -208,7 +97,7 @@ int leave(struct pt_regs *ctx)
 	if (!c)
 		return 0;
 	/* Who has left a frame was let through when it did. */
-	s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+	s = find_stack(bpf_get_current_task_btf());
 	if (s)
 		f = pop(ctx, s, c, cookie);
 	if (!s || !f) {
@@ -230,20 +119,28 @@ int leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Ends every call that this thread is in. */
-static __always_inline int end_calls(enum cell_field cause)
+/* Ends every call that this thread is in; tid: its id when it began them. */
+static __always_inline void end_calls(enum cell_field cause, __u32 tid)
 {
-	struct stack *s = bpf_task_storage_get(&stacks, bpf_get_current_task_btf(), 0, 0);
+	struct stack *s;
 
+	if (stackless)
+		return;
+	s = stack_of(bpf_get_current_task_btf(), tid);
 	if (s)
 		unwind(s, ~0ULL, cause);
-	return 0;
+	drop_stack(tid);
 }
 
+/*
+ * args: struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm. A thread
+ * that calls exec has the id of the first thread from then on: this hook sees the new.
+ */
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
-	return end_calls(CELL_UNWOUND_EXEC);
+	end_calls(CELL_UNWOUND_EXEC, ctx[1]);
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -252,7 +149,7 @@ int on_exit(__u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tgid = task->tgid, tid = bpf_get_current_pid_tgid();
 
-	end_calls(CELL_UNWOUND_EXIT);
+	end_calls(CELL_UNWOUND_EXIT, tid);
 	/* Off the lists: numbers come again. A process ends with its last thread. */
 	if (by_thread)
 		bpf_map_delete_elem(&admitted_threads, &tid);

@@ -201,6 +201,7 @@ const (
 	uprobetopMapSentCells         = "sent_cells"
 	uprobetopMapSentHists         = "sent_hists"
 	uprobetopMapStacks            = "stacks"
+	uprobetopMapStacksByThread    = "stacks_by_thread"
 	uprobetopMapSwitches          = "switches"
 	uprobetopProgEnter            = "enter"
 	uprobetopProgFlush            = "flush"
@@ -214,8 +215,10 @@ const (
 	uprobetopVarCpus              = "cpus"
 	uprobetopVarFiltered          = "filtered"
 	uprobetopVarFollow            = "follow"
+	uprobetopVarHashed            = "hashed"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarStackless         = "stackless"
 	uprobetopVarUnfollowed        = "unfollowed"
 	uprobetopVarUnusedCall        = "unused_call"
 	uprobetopVarUnusedCallKnown   = "unused_call_known"
@@ -294,6 +297,7 @@ type uprobetopMapSpecs struct {
 	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
 	SentHists       *ebpf.MapSpec `ebpf:"sent_hists"`
 	Stacks          *ebpf.MapSpec `ebpf:"stacks"`
+	StacksByThread  *ebpf.MapSpec `ebpf:"stacks_by_thread"`
 	Switches        *ebpf.MapSpec `ebpf:"switches"`
 }
 
@@ -307,8 +311,10 @@ type uprobetopVariableSpecs struct {
 	Cpus              *ebpf.VariableSpec `ebpf:"cpus"`
 	Filtered          *ebpf.VariableSpec `ebpf:"filtered"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
+	Hashed            *ebpf.VariableSpec `ebpf:"hashed"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.VariableSpec `ebpf:"unused_call_known"`
@@ -353,6 +359,7 @@ type uprobetopMaps struct {
 	SentCells       *ebpf.Map `ebpf:"sent_cells"`
 	SentHists       *ebpf.Map `ebpf:"sent_hists"`
 	Stacks          *ebpf.Map `ebpf:"stacks"`
+	StacksByThread  *ebpf.Map `ebpf:"stacks_by_thread"`
 	Switches        *ebpf.Map `ebpf:"switches"`
 }
 
@@ -371,6 +378,7 @@ func (m *uprobetopMaps) Close() error {
 		m.SentCells,
 		m.SentHists,
 		m.Stacks,
+		m.StacksByThread,
 		m.Switches,
 	)
 }
@@ -385,8 +393,10 @@ type uprobetopVariables struct {
 	Cpus              *ebpf.Variable `ebpf:"cpus"`
 	Filtered          *ebpf.Variable `ebpf:"filtered"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
+	Hashed            *ebpf.Variable `ebpf:"hashed"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	Stackless         *ebpf.Variable `ebpf:"stackless"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.Variable `ebpf:"unused_call_known"`

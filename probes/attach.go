@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"uprobetop/bpf"
 	"uprobetop/symbols"
 )
 
@@ -21,10 +22,19 @@ type point struct {
 	cookie uint64
 }
 
+// when is where in a call a program runs.
+type when uint8
+
+const (
+	atEntry when = iota
+	atReturn
+	atBoth // a session
+)
+
 // attacher is one way of putting a program on points of a file: an attach
 // tier. What it returns takes all of them away when closed.
 type attacher interface {
-	attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error)
+	attach(prog *ebpf.Program, at when, f *symbols.File, points []point) (io.Closer, error)
 	// together tells whether many points at once are one link.
 	together() bool
 }
@@ -38,20 +48,10 @@ func (multi) together() bool { return true }
 
 // attach has the kernel look at every instruction at once: where nobody maps the
 // file yet, it would look only when somebody does, and then refuse in silence.
-func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
-	x, err := link.OpenExecutable(f.Open)
+func (m multi) attach(prog *ebpf.Program, at when, f *symbols.File, points []point) (io.Closer, error) {
+	place, err := placer(prog, at, f, points)
 	if err != nil {
-		return nil, openAgainError(f, err)
-	}
-	o := link.UprobeMultiOptions{}
-	for _, p := range points {
-		o.Addresses = append(o.Addresses, uint64(p.Offset))
-		o.Cookies = append(o.Cookies, p.cookie)
-		o.RefCtrOffsets = append(o.RefCtrOffsets, uint64(p.Semaphore))
-	}
-	place := x.UprobeMulti
-	if ret {
-		place = x.UretprobeMulti
+		return nil, err
 	}
 	// Of a process whose first thread has ended the kernel would look for that
 	// thread's memory, and place nothing in silence (uprobe_multi_link_filter, Linux
@@ -62,13 +62,12 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 			return nil, err
 		}
 		defer unmap()
-		l, err := place(nil, prog, &o)
+		l, err := place(0)
 		return l, placeError(err, f, points)
 	}
 	var all links
 	for _, pid := range m.pids {
-		o.PID = uint32(pid)
-		l, err := place(nil, prog, &o)
+		l, err := place(pid)
 		if errors.Is(err, os.ErrNotExist) { // ESRCH: this one has ended
 			continue
 		}
@@ -81,6 +80,32 @@ func (m multi) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []po
 		return nil, errEnded
 	}
 	return all, nil
+}
+
+// placer makes the link for all points, in one process or, for 0, in every one.
+func placer(prog *ebpf.Program, at when, f *symbols.File, points []point) (func(pid int) (io.Closer, error), error) {
+	var offsets, cookies, semaphores []uint64
+	for _, p := range points {
+		offsets = append(offsets, uint64(p.Offset))
+		cookies = append(cookies, p.cookie)
+		semaphores = append(semaphores, uint64(p.Semaphore))
+	}
+	if at == atBoth {
+		return func(pid int) (io.Closer, error) {
+			return bpf.LinkSession(prog, bpf.Points{Path: f.Open, Offsets: offsets, Cookies: cookies, Semaphores: semaphores, PID: pid})
+		}, nil
+	}
+	x, err := link.OpenExecutable(f.Open)
+	if err != nil {
+		return nil, openAgainError(f, err)
+	}
+	place := x.UprobeMulti
+	if at == atReturn {
+		place = x.UretprobeMulti
+	}
+	return func(pid int) (io.Closer, error) {
+		return place(nil, prog, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, RefCtrOffsets: semaphores, PID: uint32(pid)})
+	}, nil
 }
 
 // errEnded is that nobody is left who could be probed.
@@ -107,7 +132,7 @@ type perf struct{}
 
 func (perf) together() bool { return false }
 
-func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point) (io.Closer, error) {
+func (perf) attach(prog *ebpf.Program, at when, f *symbols.File, points []point) (io.Closer, error) {
 	x, err := link.OpenExecutable(f.Open)
 	if err != nil {
 		return nil, openAgainError(f, err)
@@ -118,7 +143,7 @@ func (perf) attach(prog *ebpf.Program, ret bool, f *symbols.File, points []point
 	}
 	defer unmap()
 	place := x.Uprobe
-	if ret {
+	if at == atReturn {
 		place = x.Uretprobe
 	}
 	var all links

@@ -25,7 +25,8 @@ type Call struct {
 	// asked for.
 	Args   [3]uint64
 	Thread *ThreadStats
-	// Callees is the time in other timed probes that this call called itself.
+	// Callees is the time in other timed probes that this call called itself; -1: the
+	// in-flight store does not know.
 	Callees time.Duration
 }
 

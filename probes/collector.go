@@ -42,6 +42,10 @@ type Config struct {
 	Probes, Timed int
 	// Attach is how probes are attached; empty is the best that the kernel has.
 	Attach Method
+	// InFlight is where calls in flight are kept; empty is task storage. HashStore has
+	// room for so many Threads; 0 is the default.
+	InFlight Store
+	Threads  int
 	// Slow has every timed call that takes at least this long reported; 0: none.
 	Slow time.Duration
 	// Hazards are those of the target; see Check.
@@ -262,7 +266,7 @@ func (c *Collector) snapshot() *Snapshot {
 	now := time.Now()
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
-		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
+		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, InFlight: c.last.InFlight, Filter: c.last.Filter,
 		Lost: Lost{c.decoder.lost, c.decoder.callsLost}, HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
 		Calls: c.decoder.takeCalls(now), Placing: c.toPlace, Leaving: c.toLeave,
 	}

@@ -56,8 +56,8 @@ func floorOf(method Method, kind Kind, f *symbols.File) contender {
 		p := emptyProgram(t, method)
 		at := []point{{Point: symbols.Point{Offset: f.Lookup("work5")[0].Offset}}}
 		var all links
-		for _, ret := range []bool{false, true}[:1+int(kind)] {
-			l, err := tierOf(method).attach(p, ret, f, at)
+		for _, when := range []when{atEntry, atReturn}[:1+int(kind)] {
+			l, err := tierOf(method).attach(p, when, f, at)
 			bpftest.Require(t, err)
 			all = append(all, l)
 		}

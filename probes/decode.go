@@ -50,6 +50,7 @@ type numbers struct {
 
 // decoder turns records into numbers. It is the only reader of records.
 type decoder struct {
+	store      Store               // where calls in flight are kept, which says what is known
 	probes     map[uint64]*numbers // by cookie
 	at         uint64              // CLOCK_MONOTONIC of the last tick, ns
 	lost       uint64              // records that did not fit and were sent again
@@ -89,6 +90,9 @@ func (d *decoder) takeCalls(at time.Time) []Call {
 	calls := make([]Call, len(d.calls))
 	for i := range d.calls {
 		calls[i] = callOf(&d.calls[i])
+		if d.store == SessionStore {
+			calls[i].Callees = -1
+		}
 		calls[i].At = at.Add(-time.Duration(int64(d.at - d.calls[i].At)))
 	}
 	d.calls = d.calls[:0]
@@ -144,6 +148,9 @@ func (d *decoder) measure(s *Stats, stood bool, cpus int, online func(cpu int) b
 	n.count(s, cpus, online)
 	if stood {
 		n.ledger(s)
+	}
+	if d.store == SessionStore && s.Latency != nil { // nothing is popped that does not return
+		s.NoFrames, s.Unreturned, s.InFlight = true, s.InFlight, 0
 	}
 }
 

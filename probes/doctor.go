@@ -74,6 +74,7 @@ var checks = []check{
 	{"tracing hooks", true, "seeing threads and programs end", "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y", trying(bpf.HaveHooks)},
 	{"uprobe_multi", false, "thousands of probes in one call", "boot Linux 6.6 or newer", trying(bpf.HaveUprobeMulti)},
 	{"process filter", false, "with -p the others run without breakpoints; before 6.10 they meet them and are not counted", "boot Linux 6.10 or newer", processFilter},
+	{"session cookies", false, "pairing a hit with its return in the kernel, for --inflight session", "boot Linux 6.13 or newer", trying(bpf.HaveSession)},
 	{"perf_event", false, "one probe a call, for kernels before 6.6", "boot Linux 4.17 or newer", trying(tryPerfEvent)},
 	{"cgroup v2", false, "narrowing to a cgroup", "mount -t cgroup2 none /sys/fs/cgroup", cgroup2},
 	{"perf_event_paranoid", false, "what users without CAP_PERFMON may see by perf events", "", value("/proc/sys/kernel/perf_event_paranoid")},

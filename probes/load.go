@@ -25,6 +25,16 @@ const (
 	PerfEvent   = bpf.PerfEvent
 )
 
+// Store is where calls in flight are kept; see Config.InFlight.
+type Store = bpf.Store
+
+// The stores that there are. SessionStore keeps no frames: see Stats.NoFrames.
+const (
+	TaskStore    = bpf.TaskStore
+	HashStore    = bpf.HashStore
+	SessionStore = bpf.SessionStore
+)
+
 // Supported tells whether this process may probe on this kernel: nil, or an
 // error that says what is missing. It is quick.
 func Supported() error {
@@ -45,6 +55,22 @@ func choose(asked Method) (Method, error) {
 	return UprobeMulti, loadError(err)
 }
 
+// chooseStore finds where calls in flight are kept, for probes that are attached by
+// this method: as it is asked for, or else where every term of the ledger is known.
+func chooseStore(asked Store, m Method) (Store, error) {
+	if asked != SessionStore {
+		return cmp.Or(asked, TaskStore), nil
+	}
+	if m == PerfEvent {
+		return "", errors.New("session cookies come with uprobe_multi links alone, not with perf events: leave out --inflight or --attach")
+	}
+	err := bpf.HaveSession()
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		return "", &sentence{"this kernel has no session cookies: Linux 6.13 or newer has them, and --inflight task needs none", err}
+	}
+	return SessionStore, loadError(err)
+}
+
 // New loads the programs. Nothing is probed yet.
 func New(c Config) (*Collector, error) {
 	if err := raiseOpenFiles(); err != nil {
@@ -52,6 +78,9 @@ func New(c Config) (*Collector, error) {
 	}
 	method, err := choose(c.Attach)
 	if err != nil {
+		return nil, err
+	}
+	if c.InFlight, err = chooseStore(c.InFlight, method); err != nil {
 		return nil, err
 	}
 	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && !initialPIDNamespace() {
@@ -85,6 +114,8 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
 	o.Method = method
+	o.Store = cmp.Or(c.InFlight, o.Store)
+	o.Threads = cmp.Or(c.Threads, o.Threads)
 	o.Filter = bpf.Filter{
 		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,
 		Threads: len(c.Filter.TIDs) > 0, Cgroups: len(c.Filter.Cgroups),
@@ -98,6 +129,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, started: time.Now(),
 		closers: make(chan struct{}, atOnce), away: make(chan struct{}),
 	}
+	col.decoder.store = o.Store
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
 		r, err := ringbuf.NewReader(m)
 		if err != nil {
@@ -108,7 +140,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	if err := col.admit(c.Filter); err != nil {
 		return nil, errors.Join(err, col.Close())
 	}
-	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), Filter: c.Filter}
+	col.last = &Snapshot{At: time.Now(), Kernel: col.host.Kernel, CPUs: len(col.host.CPUs), Method: string(o.Method), InFlight: o.Store, Filter: c.Filter}
 	col.latest.Store(col.last)
 	if c.Tap != nil {
 		c.Tap.Begin(col.last, col.host.CPUs, objs.CPUs)

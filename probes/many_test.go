@@ -98,8 +98,8 @@ func (w *stopwatch) during(f func()) {
 	w.kernel += time.Since(start)
 }
 
-func (w *stopwatch) attach(p *ebpf.Program, ret bool, f *symbols.File, at []point) (l io.Closer, err error) {
-	w.during(func() { l, err = w.attacher.attach(p, ret, f, at) })
+func (w *stopwatch) attach(p *ebpf.Program, at when, f *symbols.File, points []point) (l io.Closer, err error) {
+	w.during(func() { l, err = w.attacher.attach(p, at, f, points) })
 	return watched{l, w}, err
 }
 

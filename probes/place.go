@@ -31,7 +31,7 @@ type probe struct {
 // placement is the links that one call of the attach tier made, for one probe or
 // many. They close when the last of these is taken away.
 type placement struct {
-	enter, leave io.Closer
+	enter, leave io.Closer // nil: there is none
 	probes       []*probe
 	inUse        int
 }
@@ -317,24 +317,34 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 // attach makes the links: returns before entries, so that no counted hit is
 // without its return.
 func (c *Collector) attach(f *symbols.File, ps []*probe) (*placement, error) {
-	var all, timed []point
+	session := c.objs.Session != nil // runs at entry, too
+	var entries, timed []point
 	for _, p := range ps {
 		for _, at := range p.Points {
 			pt := point{Point: at, cookie: p.cookie}
-			all = append(all, pt)
 			if p.Kind == Return {
 				timed = append(timed, pt)
+			}
+			if p.Kind != Return || !session {
+				entries = append(entries, pt)
 			}
 		}
 	}
 	l := &placement{probes: ps, inUse: len(ps)}
 	var err error
 	if len(timed) > 0 {
-		if l.leave, err = c.tier.attach(c.objs.Leave, true, f, timed); err != nil {
+		prog, at := c.objs.Leave, atReturn
+		if session {
+			prog, at = c.objs.Session, atBoth
+		}
+		if l.leave, err = c.tier.attach(prog, at, f, timed); err != nil {
 			return nil, err
 		}
 	}
-	if l.enter, err = c.tier.attach(c.objs.Enter, false, f, all); err != nil {
+	if len(entries) == 0 {
+		return l, nil
+	}
+	if l.enter, err = c.tier.attach(c.objs.Enter, atEntry, f, entries); err != nil {
 		if l.leave != nil {
 			err = errors.Join(err, l.leave.Close())
 		}

@@ -73,7 +73,7 @@ func byteOrder() string {
 // Begin is for the collector, as are Sample and Tick.
 func (r *Recorder) Begin(s *Snapshot, online []int, possible int) {
 	r.w.Header(&recording.Header{
-		Order: byteOrder(), Label: r.label, Kernel: s.Kernel, Method: s.Method,
+		Order: byteOrder(), Label: r.label, Kernel: s.Kernel, Method: s.Method, InFlight: string(s.InFlight),
 		CPUs: s.CPUs, Online: online, Possible: possible, At: s.At, Filter: recording.Filter(s.Filter),
 	})
 }

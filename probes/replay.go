@@ -72,7 +72,7 @@ func NewReplay(source io.ReadSeeker) (*Replay, error) {
 	h := r.header
 	r.Label, r.Files = h.Label, r.table.files
 	r.Host = Host{Kernel: h.Kernel, CPUs: h.Online}
-	r.last = &Snapshot{At: h.At, Kernel: h.Kernel, CPUs: h.CPUs, Method: h.Method, Filter: Filter(h.Filter)}
+	r.last = &Snapshot{At: h.At, Kernel: h.Kernel, CPUs: h.CPUs, Method: h.Method, InFlight: cmp.Or(Store(h.InFlight), TaskStore), Filter: Filter(h.Filter)}
 	r.latest.Store(r.last)
 	if err := r.rewind(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *Replay) rewind() error {
 	r.reader, r.decoder, r.cells, r.probes = reader, newDecoder(), 0, nil
 	r.base = r.nextID
 	if r.last != nil {
-		r.before = r.last.Elapsed
+		r.before, r.decoder.store = r.last.Elapsed, r.last.InFlight
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 	l := r.last
 	s := &Snapshot{
 		Seq: l.Seq + 1, At: t.At.Add(r.before), Elapsed: r.before + t.Elapsed, Interval: t.Interval,
-		Kernel: l.Kernel, CPUs: l.CPUs, Method: l.Method, Filter: l.Filter,
+		Kernel: l.Kernel, CPUs: l.CPUs, Method: l.Method, InFlight: l.InFlight, Filter: l.Filter,
 		Lost: Lost{r.decoder.lost, r.decoder.callsLost}, HeldBack: r.decoder.heldBack, Unfollowed: r.decoder.unfollowed,
 		Gone: t.Gone, Final: t.Final,
 		Placing: Progress{t.Placing[0], t.Placing[1]}, Leaving: Progress{t.Leaving[0], t.Leaving[1]},

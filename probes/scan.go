@@ -102,6 +102,9 @@ func checkHeader(h *recording.Header) error {
 	if h.Order != byteOrder() {
 		return errors.New("the recording is from a machine with another byte order: replay it on one like that")
 	}
+	if !slices.Contains([]Store{"", TaskStore, HashStore, SessionStore}, Store(h.InFlight)) {
+		return errors.New("the recording kept calls in flight in a way that is not known here: replay it with the uprobetop that made it")
+	}
 	fine := h.Possible > 0 && h.Possible <= maxCPUs && h.CPUs > 0 && h.CPUs <= h.Possible && slices.IsSorted(h.Online)
 	for _, cpu := range h.Online {
 		fine = fine && cpu >= 0 && cpu < h.Possible

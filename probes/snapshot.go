@@ -71,6 +71,7 @@ type Snapshot struct {
 	Kernel   string        // release
 	CPUs     int           // online CPUs of the host
 	Method   string        // how probes are attached: uprobe_multi
+	InFlight Store         // where calls in flight are kept
 	Gone     bool          // the target has ended
 	Final    bool          // the last one: every probe is taken away
 	Filter   Filter
@@ -144,6 +145,12 @@ type Stats struct {
 	Unwound  Unwound
 	Missed   Missed
 
+	// NoFrames: the in-flight store keeps none (SessionStore). It does not know
+	// InFlight, Unwound and Missed.NoSlot, which are 0 then, but all of them together:
+	// at rest Hits = Returned + Unreturned + Missed.Depth.
+	NoFrames   bool
+	Unreturned int64 // a gauge; only with NoFrames
+
 	Orphans  uint64 // returns whose hit was not seen
 	Filtered uint64 // hits of processes that the filter leaves out
 
@@ -175,7 +182,15 @@ func (m Missed) Total() uint64 { return m.Depth + m.NoSlot }
 // balance. While calls are being made it may be off by the few that the flush
 // caught between two additions.
 func (s *Stats) Balance() int64 {
-	return int64(s.Hits) - int64(s.Returned) - s.InFlight - int64(s.Unwound.Total()) - int64(s.Missed.Total())
+	return int64(s.Hits) - int64(s.Returned) - s.Pending() - int64(s.Unwound.Total()) - int64(s.Missed.Total())
+}
+
+// Pending is InFlight, or Unreturned where that is not known.
+func (s *Stats) Pending() int64 {
+	if s.NoFrames {
+		return s.Unreturned
+	}
+	return s.InFlight
 }
 
 // Find returns a probe's numbers, or nil; of no snapshot nil, too.

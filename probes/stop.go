@@ -13,7 +13,10 @@ const atOnce = 64
 // close takes the breakpoints away: entries first, so that the returns of
 // calls just begun are still seen. It waits for programs that are running.
 func (l *placement) close() error {
-	err := l.enter.Close()
+	var err error
+	if l.enter != nil {
+		err = l.enter.Close()
+	}
 	if l.leave != nil {
 		err = errors.Join(err, l.leave.Close())
 	}

@@ -87,7 +87,7 @@ func open(base *probes.Stats) int64 {
 	if base == nil {
 		return 0
 	}
-	return base.Balance() + base.InFlight
+	return base.Balance() + base.Pending()
 }
 
 // sinceClear says since when the numbers count; empty: since their beginning.

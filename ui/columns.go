@@ -69,7 +69,7 @@ func columns() []column {
 		{title: "P99", width: from(0, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
 		{title: "P99.9", width: from(180, 11), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p999 })},
 		{title: "MAX", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.max })},
-		{title: "IN FLIGHT", width: from(180, 10), value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.InFlight) })},
+		{title: "IN FLIGHT", width: from(180, 10), value: inFlight},
 		{title: "MISSED", width: from(100, 8), warn: true, value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.Missed.Total()) })},
 	}
 }
@@ -82,6 +82,12 @@ func whenTimedStat(f func(*probes.Stats) float64) func(*row) (float64, bool) {
 		}
 		return f(r.since()), true
 	}
+}
+
+// inFlight is not known where the store keeps no frames.
+func inFlight(r *row) (float64, bool) {
+	v, ok := whenTimedStat(func(s *probes.Stats) float64 { return float64(s.InFlight) })(r)
+	return v, ok && !r.shown.NoFrames
 }
 
 // place is where a column stands on a screen of a certain width.

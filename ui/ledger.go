@@ -28,9 +28,14 @@ func drawLedger(m *model, c *chart.Canvas, r *row) {
 	y := 0
 	if spare >= 3 {
 		spare -= 2
-		formula := "hits = returned + in flight + unwound + missed"
+		formula := "hits"
 		if open(r.zero) != 0 {
-			formula = "hits + open = returned + in flight + unwound + missed"
+			formula += " + open"
+		}
+		if formula += " = returned + "; r.shown.NoFrames {
+			formula += "unreturned + missed"
+		} else {
+			formula += "in flight + unwound + missed"
 		}
 		c.Text(3, 0, formula, m.th.Muted)
 		y = 2
@@ -72,9 +77,13 @@ func (m *model) ledgerLines(st *probes.Stats, open int64) []entryLine {
 	}
 	hits := term("", st.Hits, "hits", "entries that the program saw", false)
 	hits.style = th.Bright
-	flight := term("+", uint64(max(st.InFlight, 0)), "in flight", "returns still to come", false)
-	if st.InFlight < 0 {
-		flight.value, flight.style = "-"+format.Count(uint64(-st.InFlight)), th.Warn
+	pending := st.Pending()
+	flight := term("+", uint64(max(pending, 0)), "in flight", "returns still to come", false)
+	if st.NoFrames {
+		flight.name, flight.note = "unreturned", "in flight or unwound: sessions do not tell them apart"
+	}
+	if pending < 0 {
+		flight.value, flight.style = signed(pending), th.Warn
 	}
 	depthNote, slotNote := "", ""
 	if st.Missed.Depth > 0 {
@@ -87,11 +96,14 @@ func (m *model) ledgerLines(st *probes.Stats, open int64) []entryLine {
 	if open != 0 {
 		lines = append(lines, entryLine{sign: "+", value: signed(open), name: "open before", note: "calls that had not returned when the numbers were cleared", style: th.Text})
 	}
+	lines = append(lines, term("=", st.Returned, "returned", "paired; the histogram holds exactly these", false), flight)
+	depth := term("+", st.Missed.Depth, "missed.depth", depthNote, true)
+	if st.NoFrames {
+		return append(lines, depth)
+	}
 	return append(lines,
-		term("=", st.Returned, "returned", "paired; the histogram holds exactly these", false),
-		flight,
 		term("+", st.Unwound.Total(), "unwound", unwoundBy(st.Unwound), false),
-		term("+", st.Missed.Depth, "missed.depth", depthNote, true),
+		depth,
 		term("+", st.Missed.NoSlot, "missed.no_slot", slotNote, true),
 	)
 }

@@ -31,6 +31,10 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 	if st.Missed.Total() > 0 {
 		missed, missedName = th.Warn, th.Warn
 	}
+	flight, unwound := fitCount(float64(st.InFlight), w-10), format.Count(st.Unwound.Total())
+	if st.NoFrames {
+		flight, unwound = string(th.Dash), string(th.Dash)
+	}
 	return [][]statistic{
 		{
 			{"calls", fitCount(float64(n.calls), w-6), th.Muted, th.Bright, 0},
@@ -45,8 +49,8 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 		},
 		{
 			{"load", format.Table(n.load), th.Muted, th.Text, 2},
-			{"in flight", fitCount(float64(st.InFlight), w-10), th.Muted, th.Text, 2},
-			{"unwound", format.Count(st.Unwound.Total()), th.Muted, th.Text, 4},
+			{"in flight", flight, th.Muted, th.Text, 2},
+			{"unwound", unwound, th.Muted, th.Text, 4},
 			{"missed", format.Count(st.Missed.Total()), missedName, missed, 2},
 		},
 	}

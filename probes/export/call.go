@@ -20,7 +20,7 @@ type call struct {
 	Comm    string    `json:"comm"`
 	CPU     int       `json:"cpu"`
 	Latency int64     `json:"latency_ns"`
-	Callees int64     `json:"callees_ns"`
+	Callees *int64    `json:"callees_ns"`
 	OnCPU   *int64    `json:"on_cpu_ns"`
 	Waiting *int64    `json:"waiting_ns"`
 	Switch  *switches `json:"switches"`
@@ -58,7 +58,11 @@ func callObject(c *probes.Call, name string) call {
 	o := call{
 		Schema: Schema, Type: "call", At: c.At.UTC().Format(time.RFC3339Nano), Probe: uint64(c.Probe), Name: name,
 		PID: c.PID, TID: c.TID, Comm: c.Comm, CPU: c.CPU,
-		Latency: c.Latency.Nanoseconds(), Callees: c.Callees.Nanoseconds(), Return: hex(c.Return),
+		Latency: c.Latency.Nanoseconds(), Return: hex(c.Return),
+	}
+	if c.Callees >= 0 {
+		callees := c.Callees.Nanoseconds()
+		o.Callees = &callees
 	}
 	t := c.Thread
 	if t == nil {

@@ -60,30 +60,31 @@ type held struct {
 }
 
 type probe struct {
-	ID        uint64    `json:"id"`
-	Name      string    `json:"name"`
-	Symbol    string    `json:"symbol"`
-	Aliases   []string  `json:"aliases"`
-	Path      string    `json:"path"`
-	Address   string    `json:"address"`
-	Points    []pt      `json:"points"`
-	Kind      string    `json:"kind"`
-	State     string    `json:"state"`
-	Note      string    `json:"note"`
-	Hits      *uint64   `json:"hits"`
-	Rate      *float64  `json:"rate"`
-	PerCPU    []cpu     `json:"per_cpu"`
-	Returned  *uint64   `json:"returned"`
-	InFlight  *int64    `json:"in_flight"`
-	Unwound   *uint64   `json:"unwound"`
-	UnwoundBy *unwound  `json:"unwound_by"`
-	Orphans   *uint64   `json:"orphans"`
-	Filtered  *uint64   `json:"filtered"`
-	Missed    *missed   `json:"missed"`
-	Oldest    *uint64   `json:"oldest_in_flight_ns"`
-	Load      *float64  `json:"load"`
-	Latency   *latency  `json:"latency_ns"`
-	Cost      *struct{} `json:"cost"`
+	ID         uint64    `json:"id"`
+	Name       string    `json:"name"`
+	Symbol     string    `json:"symbol"`
+	Aliases    []string  `json:"aliases"`
+	Path       string    `json:"path"`
+	Address    string    `json:"address"`
+	Points     []pt      `json:"points"`
+	Kind       string    `json:"kind"`
+	State      string    `json:"state"`
+	Note       string    `json:"note"`
+	Hits       *uint64   `json:"hits"`
+	Rate       *float64  `json:"rate"`
+	PerCPU     []cpu     `json:"per_cpu"`
+	Returned   *uint64   `json:"returned"`
+	InFlight   *int64    `json:"in_flight"`
+	Unwound    *uint64   `json:"unwound"`
+	UnwoundBy  *unwound  `json:"unwound_by"`
+	Unreturned *int64    `json:"unreturned"` // in flight and unwound, where they cannot be told apart
+	Orphans    *uint64   `json:"orphans"`
+	Filtered   *uint64   `json:"filtered"`
+	Missed     *missed   `json:"missed"`
+	Oldest     *uint64   `json:"oldest_in_flight_ns"`
+	Load       *float64  `json:"load"`
+	Latency    *latency  `json:"latency_ns"`
+	Cost       *struct{} `json:"cost"`
 }
 
 // The semaphore, in the file as well, and the arguments are of usdt probes.
@@ -117,8 +118,8 @@ type unwound struct {
 }
 
 type missed struct {
-	Depth  uint64 `json:"depth"`
-	NoSlot uint64 `json:"no_slot"`
+	Depth  uint64  `json:"depth"`
+	NoSlot *uint64 `json:"no_slot"`
 }
 
 // The extremes and percentiles of no calls are null.
@@ -141,7 +142,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 	o := object{
 		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
-		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: "task",
+		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: string(s.InFlight),
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
 		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},
@@ -195,14 +196,19 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 	if st.Latency == nil {
 		return p
 	}
-	total := st.Unwound.Total()
 	load := st.Load
 	if s.Final {
 		load = ratio(float64(st.Latency.Sum), over*1e9)
 	}
-	p.Returned, p.InFlight, p.Unwound, p.Orphans, p.Load = &st.Returned, &st.InFlight, &total, &st.Orphans, &load
-	p.UnwoundBy = &unwound{st.Unwound.Jump, st.Unwound.Exec, st.Unwound.Exit}
-	p.Missed = &missed{st.Missed.Depth, st.Missed.NoSlot}
+	p.Returned, p.Orphans, p.Load = &st.Returned, &st.Orphans, &load
+	p.Missed = &missed{Depth: st.Missed.Depth}
+	if st.NoFrames {
+		p.Unreturned = &st.Unreturned
+	} else {
+		total := st.Unwound.Total()
+		p.InFlight, p.Unwound, p.Missed.NoSlot = &st.InFlight, &total, &st.Missed.NoSlot
+		p.UnwoundBy = &unwound{st.Unwound.Jump, st.Unwound.Exec, st.Unwound.Exit}
+	}
 	p.Latency = latencyObject(st.Latency)
 	return p
 }

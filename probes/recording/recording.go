@@ -40,6 +40,7 @@ type Header struct {
 	Label    string    `json:"label"`           // of the target
 	Kernel   string    `json:"kernel"`          // release
 	Method   string    `json:"method"`          // how probes are attached
+	InFlight string    `json:"inflight"`        // where calls in flight were kept; empty: in task storage
 	CPUs     int       `json:"cpus"`            // online, at the start
 	Online   []int     `json:"online"`          // their numbers, ascending
 	Possible int       `json:"possible"`        // CPUs that may ever come online

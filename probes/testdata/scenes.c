@@ -1,9 +1,11 @@
 // The ways in which a call ends, or does not. Each scene prints what it knows
 // to be true, as "name value" lines:
-//   scenes recurse DEPTH N | jump N | exit N | exec N | fork N | tail N | sleep
+//   scenes recurse DEPTH N | mutual DEPTH N | jump N | exit N | exec N | thread-exec N | kill N | crowd N | fork N |
+//          tail N | sleep
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,24 @@
 PROBED long recurse(long depth)
 {
 	long below = depth > 1 ? recurse(depth - 1) : 0;
+
+	BARRIER;
+	return below + 1;
+}
+
+PROBED long odd(long depth);
+
+PROBED long even(long depth)
+{
+	long below = depth > 1 ? odd(depth - 1) : 0;
+
+	BARRIER;
+	return below + 1;
+}
+
+PROBED long odd(long depth)
+{
+	long below = depth > 1 ? even(depth - 1) : 0;
 
 	BARRIER;
 	return below + 1;
@@ -61,6 +81,44 @@ PROBED void becomes(char *self, char *n)
 	execl(self, self, "calls", n, (char *)0);
 }
 
+// The whole program becomes another one, by a thread that is not its first.
+PROBED void *thread_becomes(void *n)
+{
+	becomes("/proc/self/exe", n);
+	return 0;
+}
+
+static pthread_barrier_t all_in;
+
+// Returns once everybody is in.
+PROBED void *waits(void *unused)
+{
+	pthread_barrier_wait(&all_in);
+	BARRIER;
+	return unused;
+}
+
+PROBED void *hangs(void *unused)
+{
+	pthread_barrier_wait(&all_in);
+	pause();
+	BARRIER;
+	return unused;
+}
+
+// A process that is killed while it and two of its threads are in a call.
+PROBED void dies(void)
+{
+	pthread_t t;
+
+	pthread_barrier_init(&all_in, 0, 3);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t, 0, hangs, 0);
+	pthread_barrier_wait(&all_in);
+	raise(SIGKILL);
+	BARRIER;
+}
+
 PROBED int forks(void)
 {
 	int pid = fork();
@@ -95,6 +153,12 @@ int main(int argc, char **argv)
 		for (long i = 0; i < times; i++)
 			made += recurse(n);
 		say("recurse", made);
+	} else if (!strcmp(scene, "mutual")) {
+		long times = argc > 3 ? atol(argv[3]) : 1, made = 0;
+
+		for (long i = 0; i < times; i++)
+			made += even(n);
+		say("mutual", made);
 	} else if (!strcmp(scene, "jump")) {
 		jump_scene(n);
 		say("outer", n);
@@ -110,6 +174,30 @@ int main(int argc, char **argv)
 		say("leaves", n);
 	} else if (!strcmp(scene, "exec")) {
 		becomes("/proc/self/exe", argv[2]);
+	} else if (!strcmp(scene, "thread-exec")) {
+		pthread_t t;
+
+		pthread_barrier_init(&all_in, 0, 2);
+		pthread_create(&t, 0, thread_becomes, argv[2]);
+		waits(0); // for what never comes: another thread's exec ends this one
+	} else if (!strcmp(scene, "kill")) {
+		for (long i = 0; i < n; i++) {
+			int pid = fork();
+
+			if (pid == 0)
+				dies();
+			waitpid(pid, 0, 0);
+		}
+		say("dies", n);
+	} else if (!strcmp(scene, "crowd")) {
+		pthread_t t[256];
+
+		pthread_barrier_init(&all_in, 0, n);
+		for (long i = 0; i < n; i++)
+			pthread_create(&t[i], 0, waits, 0);
+		for (long i = 0; i < n; i++)
+			pthread_join(t[i], 0);
+		say("waits", n);
 	} else if (!strcmp(scene, "calls")) {
 		for (long i = 0; i < n; i++)
 			first();

@@ -28,6 +28,7 @@ var flagValues = map[string]cobra.CompletionFunc{
 	"slow":       cobra.NoFileCompletions,
 	"max-probes": cobra.NoFileCompletions,
 	"attach":     cobra.FixedCompletions([]cobra.Completion{"auto", "multi", "perf"}, cobra.ShellCompDirectiveNoFileComp),
+	"inflight":   cobra.FixedCompletions([]cobra.Completion{"auto", "task", "session", "hash"}, cobra.ShellCompDirectiveNoFileComp),
 	"tid":        cobra.NoFileCompletions,
 	"unit":       cobra.NoFileCompletions,
 	"container":  cobra.NoFileCompletions,

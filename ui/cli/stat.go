@@ -158,7 +158,7 @@ func (t *targetFlags) config(target *probes.Target, requests []probes.Request) p
 	}
 	return probes.Config{
 		Filter: target.Filter(), Hazards: target.Hazards(attachMethods[t.attach]), Ended: target.Ended,
-		Attach: attachMethods[t.attach], MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
+		Attach: attachMethods[t.attach], InFlight: stores[t.inFlight], MaxProbes: t.maxProbes, Probes: len(requests), Timed: timed,
 	}
 }
 

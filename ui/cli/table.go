@@ -31,7 +31,11 @@ func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error 
 	case series:
 		head += fmt.Sprintf(", per second of the last %s", format.Latency(float64(s.Interval)))
 	}
-	fmt.Fprintf(w, "%s, %d CPUs, kernel %s, %s\n\n", head, s.CPUs, s.Kernel, s.Method)
+	store := ""
+	if s.InFlight != probes.TaskStore {
+		store = ", in-flight store " + string(s.InFlight)
+	}
+	fmt.Fprintf(w, "%s, %d CPUs, kernel %s, %s%s\n\n", head, s.CPUs, s.Kernel, s.Method, store)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "HITS\tPER SECOND\t")
 	if timed {
@@ -85,11 +89,11 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name stri
 	case h == nil:
 		fmt.Fprint(t, "–\t–\t–\t–\t–\t–\t–\t–\t")
 	case h.Count() == 0:
-		fmt.Fprintf(t, "0\t–\t–\t–\t–\t%d\t%d\t%d\t", p.InFlight, p.Unwound.Total(), p.Missed.Total())
+		fmt.Fprint(t, "0\t–\t–\t–\t–\t"+unfinished(p))
 	default:
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t", format.Count(p.Returned),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s", format.Count(p.Returned),
 			format.Latency(h.Mean()), format.Latency(float64(h.Quantile(0.5))), format.Latency(float64(h.Quantile(0.99))),
-			format.Latency(float64(h.Max)), p.InFlight, p.Unwound.Total(), p.Missed.Total())
+			format.Latency(float64(h.Max)), unfinished(p))
 	}
 	fmt.Fprintf(t, "  %s", name)
 	switch p.State {
@@ -100,6 +104,14 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name stri
 		fmt.Fprintf(t, "  (%s: %s)", p.State, p.Note)
 	}
 	fmt.Fprintln(t)
+}
+
+// unfinished are the cells of hits without a return.
+func unfinished(p *probes.Stats) string {
+	if p.NoFrames {
+		return fmt.Sprintf("–\t–\t%d\t", p.Missed.Total())
+	}
+	return fmt.Sprintf("%d\t%d\t%d\t", p.InFlight, p.Unwound.Total(), p.Missed.Total())
 }
 
 // callLines writes one line a single call.
@@ -199,6 +211,7 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) st
 		}
 		all.add("%s calls of %s are not in the latency: their thread had 64 returns pending", p.Missed.Depth, name)
 		all.add("%s calls of %s are not in the latency: there was no memory to follow them", p.Missed.NoSlot, name)
+		all.add("%s calls of %s have not returned: in flight or unwound, which session cookies do not tell apart", uint64(max(p.Unreturned, 0)), name)
 		if !p.Stood() {
 			left++
 			continue

@@ -21,6 +21,7 @@ type targetFlags struct {
 	yes       bool
 	maxProbes int
 	attach    string
+	inFlight  string
 	given     func(flag string) bool // was it on the command line?
 }
 
@@ -30,6 +31,7 @@ func (t *targetFlags) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&t.yes, "yes", "y", false, "answer every question with yes")
 	cmd.Flags().IntVar(&t.maxProbes, "max-probes", 0, "room for `NUMBER` probes (default 1024), at most 256 of them timed; what is asked for at the start always fits")
 	cmd.Flags().StringVar(&t.attach, "attach", "auto", "how probes are attached: `METHOD` is auto, multi or perf")
+	cmd.Flags().StringVar(&t.inFlight, "inflight", "auto", "where calls in flight are kept: `STORE` is auto, task, session or hash")
 	t.given = cmd.Flags().Changed
 }
 
@@ -41,6 +43,9 @@ func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, [
 	}
 	if _, known := attachMethods[t.attach]; !known {
 		return nil, nil, usage("there is no attach method %q: use auto, multi or perf", t.attach)
+	}
+	if _, known := stores[t.inFlight]; !known {
+		return nil, nil, usage("there is no store %q for calls in flight: use auto, task, session or hash", t.inFlight)
 	}
 	if err := t.check(command); err != nil {
 		return nil, nil, err
@@ -150,6 +155,9 @@ func (o *opener) arguments(args []string, command bool) ([]probes.Spec, error) {
 
 // attachMethods are the words of --attach; empty where there is no such flag.
 var attachMethods = map[string]probes.Method{"": "", "auto": "", "multi": probes.UprobeMulti, "perf": probes.PerfEvent}
+
+// stores are the words of --inflight; likewise.
+var stores = map[string]probes.Store{"": "", "auto": "", "task": probes.TaskStore, "session": probes.SessionStore, "hash": probes.HashStore}
 
 // outside tells whether files count that none of the target's processes has mapped:
 // those of a cgroup may map them later.

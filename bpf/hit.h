@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What every program needs that runs at a hit: sizes, counters, and whose hits count. */
+#ifndef UPROBETOP_HIT_H
+#define UPROBETOP_HIT_H
+
+/* Set before loading. */
+volatile const __u32 max_probes = 1024; /* slots: cells has max_probes a CPU */
+volatile const __u32 max_timed = 256;   /* histograms: hists has max_timed a CPU */
+volatile const __u32 cpus = 1;          /* possible CPUs */
+volatile const __u32 filtered = 0;      /* only hits that one of these lets through count */
+volatile const __u32 by_process = 0;    /* processes in `admitted` */
+volatile const __u32 by_thread = 0;     /* threads in `admitted_threads` */
+volatile const __u32 by_cgroup = 0;     /* so many cgroups, and those below them */
+volatile const __u32 follow = 0;        /* what admitted processes start is admitted */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct probe_switch);
+} switches SEC(".maps");
+
+/* Index: cpu * max_probes + slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct cell);
+} cells SEC(".maps");
+
+/* Index: cpu * max_timed + probe_switch.hist. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, struct hist);
+} hists SEC(".maps");
+
+/* Processes whose hits count, if `by_process`; the value says nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u8);
+} admitted SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+} admitted_threads SEC(".maps");
+
+/* Directories of cgroup v2. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, MAX_CGROUPS);
+	__type(key, __u32);
+	__type(value, __u32);
+} cgroups SEC(".maps");
+
+static __always_inline void add(struct cell *c, __u64 field, __u64 n)
+{
+	__sync_fetch_and_add(&c->value[field], n);
+}
+
+static __always_inline struct cell *cell_of(__u32 slot)
+{
+	__u32 i = bpf_get_smp_processor_id() * max_probes + slot;
+
+	if (slot >= max_probes)
+		return 0;
+	return bpf_map_lookup_elem(&cells, &i);
+}
+
+/* The switch of a cookie's slot, unless the slot has another probe now. */
+static __always_inline struct probe_switch *switch_of(__u64 cookie)
+{
+	__u32 slot = cookie;
+	struct probe_switch *sw = bpf_map_lookup_elem(&switches, &slot);
+
+	return sw && sw->cookie == cookie ? sw : 0;
+}
+
+static __always_inline struct cell *cell_of_frame(struct frame *f)
+{
+	return switch_of(f->cookie) ? cell_of(f->cookie) : 0;
+}
+
+/* Is the current thread on one of the lists? A function: see above of stack. */
+static __noinline int listed(void)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = id >> 32, tid = id;
+
+	if (by_process && bpf_map_lookup_elem(&admitted, &tgid))
+		return 1;
+	if (by_thread && bpf_map_lookup_elem(&admitted_threads, &tid))
+		return 1;
+	for (__u32 i = 0; i < MAX_CGROUPS && i < by_cgroup; i++)
+		if (bpf_current_task_under_cgroup(&cgroups, i) == 1)
+			return 1;
+	return 0;
+}
+
+#define MAX_URETPROBE_DEPTH 64 /* kernel/events/uprobes.c */
+
+/*
+ * How many returns the kernel waits for in this thread, of all tracers.
+ * prepare_uretprobe() looks at the same number after the program of a hit.
+ */
+static __always_inline __u64 returns_pending(struct task_struct *task)
+{
+	struct uprobe_task *utask = task->utask;
+
+	return utask ? utask->depth : 0;
+}
+
+/* Does the current thread's hit count? */
+static __always_inline int admits(void) { return !filtered || listed(); }
+
+#endif

@@ -1,0 +1,160 @@
+package probes
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+
+	"uprobetop/bpf"
+	"uprobetop/bpf/bpftest"
+)
+
+// Two functions that call each other share what the kernel keeps for a thread.
+func TestKernelMutualRecursion(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	forStores(t, func(t *testing.T, config Config) {
+		c := newCollectorHere(t, config)
+		place(t, c, request(t, f, Return, "even"), request(t, f, Return, "odd"))
+		const times = 50
+		equal(t, "shallow", truth(t, target, "mutual", "60", "50")["mutual"], times*60)
+		equal(t, "deep", truth(t, target, "mutual", "100", "50")["mutual"], times*100)
+		s := finish(t, c)
+		for i := range s.Probes {
+			p := &s.Probes[i]
+			equal(t, p.Function.Name+" hits", p.Hits, times*(30+50))
+			equal(t, p.Function.Name+" returned", p.Returned, times*(30+32))
+			equal(t, p.Function.Name+" missed.depth", p.Missed.Depth, times*18)
+			lost(t, p, 0, 0)
+			checkBooks(t, p)
+		}
+	})
+}
+
+// The calls of one thread that were jumped out of, or not, never overlap: no return
+// is taken for that of an earlier hit.
+func TestKernelJumpTimes(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	forStores(t, func(t *testing.T, config Config) {
+		config.Slow = 1
+		c := newCollectorHere(t, config)
+		place(t, c, request(t, f, Return, "inner"))
+		const jumps = 60
+		truth(t, target, "jump", "60")
+		s := finish(t, c)
+		equal(t, "calls", uint64(len(s.Calls)), jumps/2+jumps/3)
+		var end uint64
+		for _, call := range s.Calls {
+			if call.Start < end {
+				t.Errorf("a call began at %d, and the one before ended at %d", call.Start, end)
+			}
+			end = call.Start + uint64(call.Latency)
+		}
+	})
+}
+
+// A call that is reported has the arguments of its own hit, however deep it was.
+func TestKernelContexts(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	forStores(t, func(t *testing.T, config Config) {
+		config.Slow = 1
+		c := newCollectorHere(t, config)
+		place(t, c, request(t, f, Return, "main"), request(t, f, Return, "recurse"))
+		truth(t, target, "recurse", "40")
+		s := finish(t, c)
+		var depths []uint64
+		for _, call := range s.Calls {
+			if call.Thread == nil {
+				t.Fatalf("nothing is known of the beginning of %+v", call)
+			}
+			if s.Find(call.Probe).Function.Name == "recurse" {
+				depths = append(depths, call.Args[0])
+			}
+			if (call.Callees < 0) != (config.InFlight == SessionStore) {
+				t.Errorf("%s in callees", call.Callees)
+			}
+		}
+		equal(t, "calls", uint64(len(depths)), 40)
+		for i, d := range depths { // the innermost returns first
+			equal(t, "depth", d, uint64(i+1))
+		}
+	})
+}
+
+// Threads that end in the middle of a call, by whatever way, end it, and leave
+// nothing in the store.
+func TestKernelEnds(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	forStores(t, func(t *testing.T, config Config) {
+		c := newCollectorHere(t, config)
+		place(t, c, request(t, f, Return, "dies"), request(t, f, Return, "hangs"), request(t, f, Return, "first"),
+			request(t, f, Return, "waits"), request(t, f, Return, "thread_becomes"), request(t, f, Return, "becomes"))
+		equal(t, "dies", truth(t, target, "kill", "20")["dies"], 20)
+		equal(t, "first", truth(t, target, "thread-exec", "300")["first"], 300)
+		s := finish(t, c)
+		dies, hangs, first, waits, thread, becomes := &s.Probes[0], &s.Probes[1], &s.Probes[2], &s.Probes[3], &s.Probes[4], &s.Probes[5]
+		equal(t, "dies hits", dies.Hits, 20)
+		lost(t, dies, dies.Unwound.Exit, 20)
+		equal(t, "hangs hits", hangs.Hits, 40)
+		lost(t, hangs, hangs.Unwound.Exit, 40)
+		lost(t, thread, thread.Unwound.Exec, 1)
+		lost(t, becomes, becomes.Unwound.Exec, 1)
+		if waits.Hits > 1 { // the first thread may have been ended before it came there
+			t.Errorf("waits has %d hits", waits.Hits)
+		}
+		lost(t, waits, waits.Unwound.Exit, waits.Hits)
+		equal(t, "first returned", first.Returned, 300)
+		lost(t, first, 0, 0)
+		for i := range s.Probes {
+			equal(t, "orphans", s.Probes[i].Orphans, 0)
+			checkBooks(t, &s.Probes[i])
+		}
+		emptyStore(t, c)
+	})
+}
+
+// A hash that is full misses hits, counts them, and has room again when threads end.
+func TestKernelHashFull(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{InFlight: HashStore, Threads: 4})
+	place(t, c, request(t, f, Return, "waits"))
+	const times, crowd = 3, 16
+	for range times {
+		equal(t, "waits", truth(t, target, "crowd", "16")["waits"], crowd)
+	}
+	p := &finish(t, c).Probes[0]
+	equal(t, "hits", p.Hits, times*crowd)
+	equal(t, "returned", p.Returned, times*4)
+	equal(t, "missed.no_slot", p.Missed.NoSlot, times*(crowd-4))
+	equal(t, "orphans", p.Orphans, times*(crowd-4)) // the kernel reports their returns
+	checkBooks(t, p)
+	emptyStore(t, c)
+}
+
+// A store that cannot be had is refused in one sentence, and every name of a store
+// comes back in the snapshots.
+func TestKernelChooseStore(t *testing.T) {
+	if _, err := New(Config{InFlight: SessionStore, Attach: PerfEvent}); err == nil || !strings.Contains(err.Error(), "not with perf events") {
+		bpftest.Require(t, bpf.HavePerfUprobes())
+		t.Errorf("session cookies by perf events: %v", err)
+	}
+	if errors.Is(bpf.HaveSession(), ebpf.ErrNotSupported) {
+		if _, err := New(Config{InFlight: SessionStore}); err == nil || !strings.Contains(err.Error(), "Linux 6.13") {
+			t.Errorf("a kernel without session cookies: %v", err)
+		}
+	}
+	if c := newCollectorHere(t, Config{}); c.Snapshot().InFlight != TaskStore {
+		t.Errorf("the default is %q", c.Snapshot().InFlight)
+	}
+	forStores(t, func(t *testing.T, config Config) {
+		if c := newCollectorHere(t, config); c.Snapshot().InFlight != config.InFlight {
+			t.Errorf("asked for %s, got %s", config.InFlight, c.Snapshot().InFlight)
+		}
+	})
+}
