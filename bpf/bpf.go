@@ -17,7 +17,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 )
 
-//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type share -type share_key -type share_head -type share_size -type share_thread -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
 
 // The shared types of layout.h.
 type (
@@ -97,6 +97,7 @@ type Options struct {
 	MaxTimed  int    // slots for latency histograms
 	RingBytes int    // ring buffer of records; a power of two, at least a page
 	CallBytes int    // ring buffer of single calls, likewise
+	Threads   int    // entries of threads, over all watched probes
 	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
 }
@@ -139,6 +140,7 @@ func DefaultOptions(cpus int) Options {
 		MaxTimed:  min(256, max(16, histBytes/(perHist*cpus))),
 		RingBytes: 1 << 20,
 		CallBytes: 1 << 18,
+		Threads:   DefaultThreads,
 		Method:    UprobeMulti,
 	}
 }
@@ -153,8 +155,9 @@ type Objects struct {
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
-	objs  uprobetopObjects
-	hooks []link.Link
+	objs   uprobetopObjects
+	hooks  []link.Link
+	shares []*link.Iter // of the entries of threads; none until one is watched
 }
 
 // Load loads the programs and maps and attaches the hooks. An error that says
@@ -225,6 +228,8 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 		"sent_hists":   o.MaxTimed,
 		"records":      o.RingBytes,
 		"calls":        o.CallBytes,
+		"shares":       o.Threads,
+		"other_shares": o.MaxProbes,
 	}
 	for name, n := range entries {
 		spec.Maps[name].MaxEntries = uint32(n)
@@ -249,7 +254,7 @@ func (l *Objects) Close() error {
 	for _, h := range l.hooks {
 		errs = append(errs, h.Close())
 	}
-	return errors.Join(append(errs, l.objs.Close())...)
+	return errors.Join(append(errs, closeAll(l.shares), l.objs.Close())...)
 }
 
 // Flush writes what changed in the cells of the slots first ≤ slot < last into
@@ -271,6 +276,8 @@ type Switch struct {
 	Hist  int           // slot of its histogram; only if Timed
 	Slow  time.Duration // report calls that take at least this long; below 0: none
 	Ended bool          // returns change nothing any more, either
+
+	Watched bool // count it by thread as well; see Watch
 }
 
 // Switch says what is done at a hit of the probe with this cookie. A hit that
@@ -285,6 +292,9 @@ func (l *Objects) Switch(cookie uint64, s Switch) error {
 	}
 	if s.Ended {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_ENDED)
+	}
+	if s.Watched {
+		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_WATCHED)
 	}
 	if s.Slow >= 0 {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_CALLS)

@@ -141,6 +141,7 @@ const (
 	uprobetopRecordKindRECORD_GROUP uprobetopRecordKind = 2
 	uprobetopRecordKindRECORD_TICK  uprobetopRecordKind = 3
 	uprobetopRecordKindRECORD_CALL  uprobetopRecordKind = 4
+	uprobetopRecordKindRECORD_SHARE uprobetopRecordKind = 5
 )
 
 type uprobetopSentGroups struct {
@@ -148,6 +149,47 @@ type uprobetopSentGroups struct {
 	Calls uint64
 	Group [34]uint64
 }
+
+type uprobetopShare struct {
+	_        structs.HostLayout
+	Comm     [16]int8
+	Hits     uint64
+	Returned uint64
+	SumNs    uint64
+	MaxNs    uint64
+	Count    [136]uint64
+	Sent     uint64
+}
+
+type uprobetopShareHead struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Unused uint32
+	Cookie uint64
+	At     uint64
+	Tgid   uint32
+	Tid    uint32
+}
+
+type uprobetopShareKey struct {
+	_      structs.HostLayout
+	Cookie uint64
+	Tgid   uint32
+	Tid    uint32
+}
+
+type uprobetopShareSize uint32
+
+const (
+	uprobetopShareSizeSHARE_WIDTH   uprobetopShareSize = 4
+	uprobetopShareSizeSHARE_BUCKETS uprobetopShareSize = 136
+)
+
+type uprobetopShareThread uint32
+
+const (
+	uprobetopShareThreadOTHERS uprobetopShareThread = 4294967295
+)
 
 type uprobetopStack struct {
 	_     structs.HostLayout
@@ -166,10 +208,11 @@ type uprobetopStack struct {
 type uprobetopSwitchFlags uint32
 
 const (
-	uprobetopSwitchFlagsSWITCH_ON    uprobetopSwitchFlags = 1
-	uprobetopSwitchFlagsSWITCH_TIMED uprobetopSwitchFlags = 2
-	uprobetopSwitchFlagsSWITCH_CALLS uprobetopSwitchFlags = 4
-	uprobetopSwitchFlagsSWITCH_ENDED uprobetopSwitchFlags = 8
+	uprobetopSwitchFlagsSWITCH_ON      uprobetopSwitchFlags = 1
+	uprobetopSwitchFlagsSWITCH_TIMED   uprobetopSwitchFlags = 2
+	uprobetopSwitchFlagsSWITCH_CALLS   uprobetopSwitchFlags = 4
+	uprobetopSwitchFlagsSWITCH_ENDED   uprobetopSwitchFlags = 8
+	uprobetopSwitchFlagsSWITCH_WATCHED uprobetopSwitchFlags = 16
 )
 
 type uprobetopThreadField uint32
@@ -197,9 +240,11 @@ const (
 	uprobetopMapContexts          = "contexts"
 	uprobetopMapFlushing          = "flushing"
 	uprobetopMapHists             = "hists"
+	uprobetopMapOtherShares       = "other_shares"
 	uprobetopMapRecords           = "records"
 	uprobetopMapSentCells         = "sent_cells"
 	uprobetopMapSentHists         = "sent_hists"
+	uprobetopMapShares            = "shares"
 	uprobetopMapStacks            = "stacks"
 	uprobetopMapSwitches          = "switches"
 	uprobetopProgEnter            = "enter"
@@ -208,6 +253,7 @@ const (
 	uprobetopProgOnExec           = "on_exec"
 	uprobetopProgOnExit           = "on_exit"
 	uprobetopProgOnFork           = "on_fork"
+	uprobetopProgSendShares       = "send_shares"
 	uprobetopVarByCgroup          = "by_cgroup"
 	uprobetopVarByProcess         = "by_process"
 	uprobetopVarByThread          = "by_thread"
@@ -216,6 +262,7 @@ const (
 	uprobetopVarFollow            = "follow"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarSharesFull        = "shares_full"
 	uprobetopVarUnfollowed        = "unfollowed"
 	uprobetopVarUnusedCall        = "unused_call"
 	uprobetopVarUnusedCallKnown   = "unused_call_known"
@@ -223,6 +270,9 @@ const (
 	uprobetopVarUnusedFilterSize  = "unused_filter_size"
 	uprobetopVarUnusedRecord      = "unused_record"
 	uprobetopVarUnusedRecordKind  = "unused_record_kind"
+	uprobetopVarUnusedShareHead   = "unused_share_head"
+	uprobetopVarUnusedShareSize   = "unused_share_size"
+	uprobetopVarUnusedShareThread = "unused_share_thread"
 	uprobetopVarUnusedSwitchFlags = "unused_switch_flags"
 	uprobetopVarUnusedThreadField = "unused_thread_field"
 )
@@ -269,12 +319,13 @@ type uprobetopSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopProgramSpecs struct {
-	Enter  *ebpf.ProgramSpec `ebpf:"enter"`
-	Flush  *ebpf.ProgramSpec `ebpf:"flush"`
-	Leave  *ebpf.ProgramSpec `ebpf:"leave"`
-	OnExec *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnExit *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFork *ebpf.ProgramSpec `ebpf:"on_fork"`
+	Enter      *ebpf.ProgramSpec `ebpf:"enter"`
+	Flush      *ebpf.ProgramSpec `ebpf:"flush"`
+	Leave      *ebpf.ProgramSpec `ebpf:"leave"`
+	OnExec     *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExit     *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork     *ebpf.ProgramSpec `ebpf:"on_fork"`
+	SendShares *ebpf.ProgramSpec `ebpf:"send_shares"`
 }
 
 // uprobetopMapSpecs contains maps before they are loaded into the kernel.
@@ -290,9 +341,11 @@ type uprobetopMapSpecs struct {
 	Contexts        *ebpf.MapSpec `ebpf:"contexts"`
 	Flushing        *ebpf.MapSpec `ebpf:"flushing"`
 	Hists           *ebpf.MapSpec `ebpf:"hists"`
+	OtherShares     *ebpf.MapSpec `ebpf:"other_shares"`
 	Records         *ebpf.MapSpec `ebpf:"records"`
 	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
 	SentHists       *ebpf.MapSpec `ebpf:"sent_hists"`
+	Shares          *ebpf.MapSpec `ebpf:"shares"`
 	Stacks          *ebpf.MapSpec `ebpf:"stacks"`
 	Switches        *ebpf.MapSpec `ebpf:"switches"`
 }
@@ -309,6 +362,7 @@ type uprobetopVariableSpecs struct {
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	SharesFull        *ebpf.VariableSpec `ebpf:"shares_full"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.VariableSpec `ebpf:"unused_call_known"`
@@ -316,6 +370,9 @@ type uprobetopVariableSpecs struct {
 	UnusedFilterSize  *ebpf.VariableSpec `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.VariableSpec `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
+	UnusedShareHead   *ebpf.VariableSpec `ebpf:"unused_share_head"`
+	UnusedShareSize   *ebpf.VariableSpec `ebpf:"unused_share_size"`
+	UnusedShareThread *ebpf.VariableSpec `ebpf:"unused_share_thread"`
 	UnusedSwitchFlags *ebpf.VariableSpec `ebpf:"unused_switch_flags"`
 	UnusedThreadField *ebpf.VariableSpec `ebpf:"unused_thread_field"`
 }
@@ -349,9 +406,11 @@ type uprobetopMaps struct {
 	Contexts        *ebpf.Map `ebpf:"contexts"`
 	Flushing        *ebpf.Map `ebpf:"flushing"`
 	Hists           *ebpf.Map `ebpf:"hists"`
+	OtherShares     *ebpf.Map `ebpf:"other_shares"`
 	Records         *ebpf.Map `ebpf:"records"`
 	SentCells       *ebpf.Map `ebpf:"sent_cells"`
 	SentHists       *ebpf.Map `ebpf:"sent_hists"`
+	Shares          *ebpf.Map `ebpf:"shares"`
 	Stacks          *ebpf.Map `ebpf:"stacks"`
 	Switches        *ebpf.Map `ebpf:"switches"`
 }
@@ -367,9 +426,11 @@ func (m *uprobetopMaps) Close() error {
 		m.Contexts,
 		m.Flushing,
 		m.Hists,
+		m.OtherShares,
 		m.Records,
 		m.SentCells,
 		m.SentHists,
+		m.Shares,
 		m.Stacks,
 		m.Switches,
 	)
@@ -387,6 +448,7 @@ type uprobetopVariables struct {
 	Follow            *ebpf.Variable `ebpf:"follow"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	SharesFull        *ebpf.Variable `ebpf:"shares_full"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.Variable `ebpf:"unused_call_known"`
@@ -394,6 +456,9 @@ type uprobetopVariables struct {
 	UnusedFilterSize  *ebpf.Variable `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.Variable `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
+	UnusedShareHead   *ebpf.Variable `ebpf:"unused_share_head"`
+	UnusedShareSize   *ebpf.Variable `ebpf:"unused_share_size"`
+	UnusedShareThread *ebpf.Variable `ebpf:"unused_share_thread"`
 	UnusedSwitchFlags *ebpf.Variable `ebpf:"unused_switch_flags"`
 	UnusedThreadField *ebpf.Variable `ebpf:"unused_thread_field"`
 }
@@ -402,12 +467,13 @@ type uprobetopVariables struct {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopPrograms struct {
-	Enter  *ebpf.Program `ebpf:"enter"`
-	Flush  *ebpf.Program `ebpf:"flush"`
-	Leave  *ebpf.Program `ebpf:"leave"`
-	OnExec *ebpf.Program `ebpf:"on_exec"`
-	OnExit *ebpf.Program `ebpf:"on_exit"`
-	OnFork *ebpf.Program `ebpf:"on_fork"`
+	Enter      *ebpf.Program `ebpf:"enter"`
+	Flush      *ebpf.Program `ebpf:"flush"`
+	Leave      *ebpf.Program `ebpf:"leave"`
+	OnExec     *ebpf.Program `ebpf:"on_exec"`
+	OnExit     *ebpf.Program `ebpf:"on_exit"`
+	OnFork     *ebpf.Program `ebpf:"on_fork"`
+	SendShares *ebpf.Program `ebpf:"send_shares"`
 }
 
 func (p *uprobetopPrograms) Close() error {
@@ -418,6 +484,7 @@ func (p *uprobetopPrograms) Close() error {
 		p.OnExec,
 		p.OnExit,
 		p.OnFork,
+		p.SendShares,
 	)
 }
 
