@@ -44,6 +44,11 @@ type Config struct {
 	Attach Method
 	// Slow has every timed call that takes at least this long reported; 0: none.
 	Slow time.Duration
+	// Watch has every probe counted by thread as well, from its first hit on.
+	Watch bool
+	// Threads is how many rows of threads there is room for, over all watched probes;
+	// 0 is bpf.DefaultThreads.
+	Threads int
 	// Hazards are those of the target; see Check.
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
@@ -58,7 +63,7 @@ type Tap interface {
 	// Begin comes once, before all else, with the snapshot before the first tick,
 	// the numbers of the CPUs that are online and of those that are possible.
 	Begin(s *Snapshot, online []int, possible int)
-	// Sample is a record as it came from a ring buffer. raw is overwritten after the
+	// Sample is a record as it came from the kernel. raw is overwritten after the
 	// call.
 	Sample(raw []byte)
 	// Tick is the snapshot that the samples since the last one led to.
@@ -84,20 +89,22 @@ type Collector struct {
 	last    *Snapshot
 	lastAt  uint64 // decoder.at of last
 
-	mu       sync.Mutex      // guards what follows
-	probes   []*probe        // in order of ID
-	timedAt  map[spot]*probe // the last one that was to leave frames there
-	nextID   ID
-	slots    slots     // of all probes
-	timed    slots     // of histograms
-	started  time.Time // when the first probe stood; before, when there was a collector
-	standing bool      // the first probe stands
-	retired  []*probe  // whose links are closed
-	final    bool      // nothing is placed any more
-	stopped  time.Time // when final was set: no hit counts after it
-	toPlace  Progress
-	toLeave  Progress
-	left     int // links that were closed since final
+	mu        sync.Mutex      // guards what follows
+	probes    []*probe        // in order of ID
+	timedAt   map[spot]*probe // the last one that was to leave frames there
+	nextID    ID
+	slots     slots     // of all probes
+	timed     slots     // of histograms
+	started   time.Time // when the first probe stood; before, when there was a collector
+	standing  bool      // the first probe stands
+	retired   []*probe  // whose links are closed
+	final     bool      // nothing is placed any more
+	stopped   time.Time // when final was set: no hit counts after it
+	toPlace   Progress
+	toLeave   Progress
+	left      int // links that were closed since final
+	entries   int // probes that have entries of threads in the kernel
+	unwatched []unwatched
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -153,14 +160,20 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	c.tick.Lock()
 	defer c.tick.Unlock()
 	c.mu.Lock()
-	retired := c.retired
-	c.retired = nil
+	retired, unwatched := c.retired, c.unwatched
+	c.retired, c.unwatched = nil, nil
 	c.mu.Unlock()
 	if err := c.bury(c.dead); err != nil {
 		return nil, err
 	}
 	c.dead = nil
 	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	if err := c.readShares(); err != nil {
+		return nil, err
+	}
+	if err := c.unwatch(unwatched); err != nil {
 		return nil, err
 	}
 	s := c.snapshot()
@@ -277,6 +290,9 @@ func (c *Collector) snapshot() *Snapshot {
 			st.Placed = p.placed.Sub(c.started)
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
+		if !p.watch.since.IsZero() {
+			st.Threads = c.decoder.takeThreads(p.cookie, max(p.watch.since.Sub(c.started), 0))
+		}
 		st.rates(c.last.Find(p.ID), s.Interval)
 		s.Probes = append(s.Probes, st)
 	}

@@ -84,6 +84,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
+	o.Threads = cmp.Or(c.Threads, o.Threads)
 	o.Method = method
 	o.Filter = bpf.Filter{
 		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,

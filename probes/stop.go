@@ -108,6 +108,12 @@ func (c *Collector) bury(dead []*probe) error {
 		if p.hist >= 0 {
 			c.timed.give(p.hist)
 		}
+		if err := c.dropEntries(p); err != nil {
+			return err
+		}
+		if !p.watch.on {
+			c.forgetRows(p)
+		}
 		if p.gone {
 			c.decoder.forget(p.cookie)
 		}
