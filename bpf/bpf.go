@@ -17,7 +17,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 )
 
-//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type share -type share_key -type share_head -type share_size -type share_thread -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type share -type share_key -type share_record -type share_args -type share_size -type share_thread -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
 
 // The shared types of layout.h.
 type (
@@ -155,9 +155,8 @@ type Objects struct {
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
-	objs   uprobetopObjects
-	hooks  []link.Link
-	shares []*link.Iter // of the entries of threads; none until one is watched
+	objs  uprobetopObjects
+	hooks []link.Link
 }
 
 // Load loads the programs and maps and attaches the hooks. An error that says
@@ -254,7 +253,7 @@ func (l *Objects) Close() error {
 	for _, h := range l.hooks {
 		errs = append(errs, h.Close())
 	}
-	return errors.Join(append(errs, closeAll(l.shares), l.objs.Close())...)
+	return errors.Join(append(errs, l.objs.Close())...)
 }
 
 // Flush writes what changed in the cells of the slots first ≤ slot < last into

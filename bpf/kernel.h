@@ -52,16 +52,6 @@ struct task_struct {
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 };
 
-/* include/linux/bpf.h, kernel/bpf/map_iter.c: what a program of a map's iterator gets. */
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__bpf_map_elem {
-	struct bpf_iter_meta *meta;
-	void *key, *value;
-};
-
 #pragma clang attribute pop
 
 /*

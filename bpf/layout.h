@@ -213,17 +213,34 @@ struct share {
 	__u64 sum_ns;
 	__u64 max_ns;
 	__u64 count[SHARE_BUCKETS];
-	__u64 sent; /* what send_shares goes by; says nothing in a record */
+	__u64 sent; /* a sum of what was sent last, and the pass in which it was */
+	__u64 pass;
 };
 
-/* A record of RECORD_SHARE: this, and then a struct share, cumulative. */
-struct share_head {
+/*
+ * A record in the ring buffer `records`: an entry, cumulative, RECORD_SHARE. It
+ * begins as every record does; `sent` and `pass` say nothing in it.
+ */
+struct share_record {
 	__u32 kind;
 	__u32 unused;
 	__u64 cookie;
 	__u64 at; /* CLOCK_MONOTONIC, ns: when it was read */
 	__u32 tgid;
 	__u32 tid;
+	struct share share;
+};
+
+/*
+ * One run of flush_shares. The runs of one tick have one number, never used before,
+ * and go on until none has more.
+ */
+struct share_args {
+	__u64 pass;
+	__u64 budget_ns;
+	__u64 deadline; /* the kernel's own */
+	__u32 count;    /* likewise: records of this run */
+	__u32 more;     /* out: an entry is still to be sent */
 };
 
 /*

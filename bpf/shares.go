@@ -1,26 +1,22 @@
 package bpf
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"unsafe"
+	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 )
 
 type (
 	// Share is struct share: what one thread did of a watched probe.
 	Share = uprobetopShare
-	// ShareHead is struct share_head: with a Share behind it, a record of RecordShare.
-	ShareHead = uprobetopShareHead
+	// ShareRecord is struct share_record: a Share as it travels.
+	ShareRecord = uprobetopShareRecord
 )
 
 const (
-	// RecordShare is of a ShareHead and a Share.
+	// RecordShare is of a ShareRecord.
 	RecordShare = uint32(uprobetopRecordKindRECORD_SHARE)
 	// Others is the process and thread of a Share that is of all who found no room.
 	Others = uint32(uprobetopShareThreadOTHERS)
@@ -39,9 +35,6 @@ type Thread struct{ TGID, TID uint32 }
 // Watch makes room for the entries of a probe, which is to be switched on
 // thereafter. There may be some already.
 func (l *Objects) Watch(cookie uint64) error {
-	if err := l.openShares(); err != nil {
-		return fmt.Errorf("this kernel does not tell threads apart: %w", err)
-	}
 	err := l.objs.OtherShares.Update(shareKey(cookie, Thread{Others, Others}), uprobetopShare{}, ebpf.UpdateNoExist)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 		return fmt.Errorf("no room for the threads of probe %d: %w", cookie, err)
@@ -53,64 +46,15 @@ func shareKey(cookie uint64, t Thread) uprobetopShareKey {
 	return uprobetopShareKey{Cookie: cookie, Tgid: t.TGID, Tid: t.TID}
 }
 
-// openShares attaches the program that writes entries to the iterators of their maps.
-func (l *Objects) openShares() error {
-	if len(l.shares) > 0 {
-		return nil
+// FlushShares writes the entries that changed into the ring buffer of records, for
+// about budget of time or until the ring is full, and tells whether some are left.
+// The runs of one tick have the same pass, which no tick had before; 0 is none.
+func (l *Objects) FlushShares(pass uint64, budget time.Duration) (more bool, err error) {
+	args := uprobetopShareArgs{Pass: pass, BudgetNs: uint64(budget)}
+	if _, err := l.objs.FlushShares.Run(&ebpf.RunOptions{Context: args, ContextOut: &args}); err != nil {
+		return false, fmt.Errorf("the kernel does not run the flush of threads: %w", err)
 	}
-	var its []*link.Iter
-	for _, m := range []*ebpf.Map{l.objs.Shares, l.objs.OtherShares} {
-		it, err := link.AttachIter(link.IterOptions{Program: l.objs.SendShares, Map: m})
-		if err != nil {
-			return errors.Join(err, closeAll(its))
-		}
-		its = append(its, it)
-	}
-	l.shares = its
-	return nil
-}
-
-func closeAll(its []*link.Iter) error {
-	var errs []error
-	for _, it := range its {
-		errs = append(errs, it.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// Shares gives each entry that changed since it was last given to use, as a record,
-// which is overwritten after the call. One read takes what fits into the kernel's
-// buffer of 8 pages.
-func (l *Objects) Shares(use func(raw []byte) error) error {
-	buffer := bufio.NewReaderSize(nil, 8*os.Getpagesize())
-	for _, it := range l.shares {
-		f, err := it.Open()
-		if err != nil {
-			return fmt.Errorf("the entries of threads cannot be read: %w", err)
-		}
-		buffer.Reset(f)
-		err = readShares(buffer, use)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return fmt.Errorf("the entries of threads cannot be read: %w", err)
-		}
-	}
-	return nil
-}
-
-func readShares(f io.Reader, use func(raw []byte) error) error {
-	record := make([]byte, unsafe.Sizeof(ShareHead{})+unsafe.Sizeof(Share{}))
-	for {
-		_, err := io.ReadFull(f, record)
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = use(record)
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return args.More != 0, nil
 }
 
 // Unwatch takes the entries of these threads of a probe away, and that of the

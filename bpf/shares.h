@@ -5,9 +5,9 @@
  * is made when watching begins. So the entries of a probe together are what its
  * cells counted meanwhile.
  *
- * User space reads the entries that changed from an iterator of the map (Linux
- * 5.8), as records. As in flush.h, what was sent is remembered, and only once the
- * record was had.
+ * At each tick, flush_shares writes the entries that changed into the ring buffer
+ * `records`. As in flush.h, what was sent is remembered, and only once its place in
+ * the ring was had.
  */
 #ifndef UPROBETOP_SHARES_H
 #define UPROBETOP_SHARES_H
@@ -69,7 +69,7 @@ static __noinline void share_hit(__u64 cookie)
 		__sync_fetch_and_add(&s->hits, 1);
 }
 
-/* The returns come last: with them the entry has changed, see send_shares. */
+/* The returns come last: with them the entry has changed, see flush_share. */
 static __noinline void share_return(__u64 cookie, __u64 latency)
 {
 	struct share *s = share_of(cookie);
@@ -86,34 +86,53 @@ static __noinline void share_return(__u64 cookie, __u64 latency)
 }
 
 /*
- * Writes an entry if it has changed. The kernel runs this again, and drops what it
- * wrote, where there was no room for all of it.
+ * Writes an entry if it has changed, once a pass: a thread that never rests keeps
+ * nobody waiting.
  */
-SEC("iter/bpf_map_elem")
-int send_shares(struct bpf_iter__bpf_map_elem *ctx)
+static long flush_share(void *map, struct share_key *key, struct share *s, struct share_args *a)
 {
-	struct share_key *key = ctx->key;
-	struct share *s = ctx->value;
-	struct seq_file *to = ctx->meta->seq;
-	struct share_head head = {};
-	__u64 sum;
+	/* Before it is read for the record: what comes between is sent again. */
+	__u64 sum = s->hits + s->returned + s->sum_ns;
+	struct share_record *r;
 
-	if (!key || !s) { /* after the last */
-		shares_full = 0;
+	if (sum == s->sent || s->pass == a->pass)
+		return 0;
+	/* The first is always sent: a run makes progress. */
+	r = a->count && bpf_ktime_get_ns() >= a->deadline ? 0 : bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		a->more = 1;
+		return 1;
+	}
+	r->kind = RECORD_SHARE;
+	r->unused = 0;
+	r->cookie = key->cookie;
+	r->at = bpf_ktime_get_ns();
+	r->tgid = key->tgid;
+	r->tid = key->tid;
+	if (bpf_probe_read_kernel(&r->share, sizeof(r->share), s)) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
 		return 0;
 	}
-	/* Before it is read for the record: what comes between is sent again. */
-	sum = s->hits + s->returned + s->sum_ns;
-	if (sum == s->sent)
-		return 0;
-	head.kind = RECORD_SHARE;
-	head.cookie = key->cookie;
-	head.at = bpf_ktime_get_ns();
-	head.tgid = key->tgid;
-	head.tid = key->tid;
-	if (bpf_seq_write(to, &head, sizeof(head)) || bpf_seq_write(to, s, sizeof(*s)))
-		return 0;
 	s->sent = sum;
+	s->pass = a->pass;
+	a->count++;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("syscall")
+int flush_shares(struct share_args *args)
+{
+	struct share_args a = *args;
+
+	a.deadline = bpf_ktime_get_ns() + a.budget_ns;
+	a.count = a.more = 0;
+	bpf_for_each_map_elem(&shares, flush_share, &a, 0);
+	if (!a.more)
+		bpf_for_each_map_elem(&other_shares, flush_share, &a, 0);
+	if (!a.more)
+		shares_full = 0;
+	*args = a;
 	return 0;
 }
 

@@ -19,8 +19,8 @@
  * watched is counted by thread as well (shares.h).
  *
  * Cold path: `flush`, run by user space at every tick, writes what changed
- * into the ring buffer `records`. Nothing else writes there. `send_shares` does so
- * for the entries of threads.
+ * into the ring buffer `records`; flush_shares does so for the entries of threads.
+ * Nothing else writes there.
  *
  * Hooks: exec and exit end the calls that a thread was in; fork carries the
  * filter on to children.
@@ -108,7 +108,7 @@ __u64 unfollowed;
 /* Only to have these types in the BTF, from which the Go side gets them. */
 const struct record *unused_record __attribute__((unused));
 const struct call *unused_call __attribute__((unused));
-const struct share_head *unused_share_head __attribute__((unused));
+const struct share_record *unused_share_record __attribute__((unused));
 const enum share_thread *unused_share_thread __attribute__((unused));
 const enum share_size *unused_share_size __attribute__((unused));
 const enum thread_field *unused_thread_field __attribute__((unused));

@@ -159,16 +159,16 @@ type uprobetopShare struct {
 	MaxNs    uint64
 	Count    [136]uint64
 	Sent     uint64
+	Pass     uint64
 }
 
-type uprobetopShareHead struct {
-	_      structs.HostLayout
-	Kind   uint32
-	Unused uint32
-	Cookie uint64
-	At     uint64
-	Tgid   uint32
-	Tid    uint32
+type uprobetopShareArgs struct {
+	_        structs.HostLayout
+	Pass     uint64
+	BudgetNs uint64
+	Deadline uint64
+	Count    uint32
+	More     uint32
 }
 
 type uprobetopShareKey struct {
@@ -176,6 +176,17 @@ type uprobetopShareKey struct {
 	Cookie uint64
 	Tgid   uint32
 	Tid    uint32
+}
+
+type uprobetopShareRecord struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Unused uint32
+	Cookie uint64
+	At     uint64
+	Tgid   uint32
+	Tid    uint32
+	Share  uprobetopShare
 }
 
 type uprobetopShareSize uint32
@@ -249,11 +260,11 @@ const (
 	uprobetopMapSwitches          = "switches"
 	uprobetopProgEnter            = "enter"
 	uprobetopProgFlush            = "flush"
+	uprobetopProgFlushShares      = "flush_shares"
 	uprobetopProgLeave            = "leave"
 	uprobetopProgOnExec           = "on_exec"
 	uprobetopProgOnExit           = "on_exit"
 	uprobetopProgOnFork           = "on_fork"
-	uprobetopProgSendShares       = "send_shares"
 	uprobetopVarByCgroup          = "by_cgroup"
 	uprobetopVarByProcess         = "by_process"
 	uprobetopVarByThread          = "by_thread"
@@ -270,7 +281,7 @@ const (
 	uprobetopVarUnusedFilterSize  = "unused_filter_size"
 	uprobetopVarUnusedRecord      = "unused_record"
 	uprobetopVarUnusedRecordKind  = "unused_record_kind"
-	uprobetopVarUnusedShareHead   = "unused_share_head"
+	uprobetopVarUnusedShareRecord = "unused_share_record"
 	uprobetopVarUnusedShareSize   = "unused_share_size"
 	uprobetopVarUnusedShareThread = "unused_share_thread"
 	uprobetopVarUnusedSwitchFlags = "unused_switch_flags"
@@ -319,13 +330,13 @@ type uprobetopSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopProgramSpecs struct {
-	Enter      *ebpf.ProgramSpec `ebpf:"enter"`
-	Flush      *ebpf.ProgramSpec `ebpf:"flush"`
-	Leave      *ebpf.ProgramSpec `ebpf:"leave"`
-	OnExec     *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnExit     *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFork     *ebpf.ProgramSpec `ebpf:"on_fork"`
-	SendShares *ebpf.ProgramSpec `ebpf:"send_shares"`
+	Enter       *ebpf.ProgramSpec `ebpf:"enter"`
+	Flush       *ebpf.ProgramSpec `ebpf:"flush"`
+	FlushShares *ebpf.ProgramSpec `ebpf:"flush_shares"`
+	Leave       *ebpf.ProgramSpec `ebpf:"leave"`
+	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExit      *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork      *ebpf.ProgramSpec `ebpf:"on_fork"`
 }
 
 // uprobetopMapSpecs contains maps before they are loaded into the kernel.
@@ -370,7 +381,7 @@ type uprobetopVariableSpecs struct {
 	UnusedFilterSize  *ebpf.VariableSpec `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.VariableSpec `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
-	UnusedShareHead   *ebpf.VariableSpec `ebpf:"unused_share_head"`
+	UnusedShareRecord *ebpf.VariableSpec `ebpf:"unused_share_record"`
 	UnusedShareSize   *ebpf.VariableSpec `ebpf:"unused_share_size"`
 	UnusedShareThread *ebpf.VariableSpec `ebpf:"unused_share_thread"`
 	UnusedSwitchFlags *ebpf.VariableSpec `ebpf:"unused_switch_flags"`
@@ -456,7 +467,7 @@ type uprobetopVariables struct {
 	UnusedFilterSize  *ebpf.Variable `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.Variable `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
-	UnusedShareHead   *ebpf.Variable `ebpf:"unused_share_head"`
+	UnusedShareRecord *ebpf.Variable `ebpf:"unused_share_record"`
 	UnusedShareSize   *ebpf.Variable `ebpf:"unused_share_size"`
 	UnusedShareThread *ebpf.Variable `ebpf:"unused_share_thread"`
 	UnusedSwitchFlags *ebpf.Variable `ebpf:"unused_switch_flags"`
@@ -467,24 +478,24 @@ type uprobetopVariables struct {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopPrograms struct {
-	Enter      *ebpf.Program `ebpf:"enter"`
-	Flush      *ebpf.Program `ebpf:"flush"`
-	Leave      *ebpf.Program `ebpf:"leave"`
-	OnExec     *ebpf.Program `ebpf:"on_exec"`
-	OnExit     *ebpf.Program `ebpf:"on_exit"`
-	OnFork     *ebpf.Program `ebpf:"on_fork"`
-	SendShares *ebpf.Program `ebpf:"send_shares"`
+	Enter       *ebpf.Program `ebpf:"enter"`
+	Flush       *ebpf.Program `ebpf:"flush"`
+	FlushShares *ebpf.Program `ebpf:"flush_shares"`
+	Leave       *ebpf.Program `ebpf:"leave"`
+	OnExec      *ebpf.Program `ebpf:"on_exec"`
+	OnExit      *ebpf.Program `ebpf:"on_exit"`
+	OnFork      *ebpf.Program `ebpf:"on_fork"`
 }
 
 func (p *uprobetopPrograms) Close() error {
 	return _UprobetopClose(
 		p.Enter,
 		p.Flush,
+		p.FlushShares,
 		p.Leave,
 		p.OnExec,
 		p.OnExit,
 		p.OnFork,
-		p.SendShares,
 	)
 }
 

@@ -63,7 +63,7 @@ type Tap interface {
 	// Begin comes once, before all else, with the snapshot before the first tick,
 	// the numbers of the CPUs that are online and of those that are possible.
 	Begin(s *Snapshot, online []int, possible int)
-	// Sample is a record as it came from the kernel. raw is overwritten after the
+	// Sample is a record as it came from a ring buffer. raw is overwritten after the
 	// call.
 	Sample(raw []byte)
 	// Tick is the snapshot that the samples since the last one led to.
@@ -167,10 +167,10 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		return nil, err
 	}
 	c.dead = nil
-	if err := c.flush(); err != nil {
+	if err := c.flushThreads(); err != nil {
 		return nil, err
 	}
-	if err := c.readShares(); err != nil {
+	if err := c.flush(); err != nil {
 		return nil, err
 	}
 	if err := c.unwatch(unwatched); err != nil {

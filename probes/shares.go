@@ -13,11 +13,8 @@ import (
 	"uprobetop/probes/hist"
 )
 
-// The sizes of struct share_head and struct share, in bytes.
-const (
-	shareHeadBytes = int(unsafe.Sizeof(bpf.ShareHead{}))
-	shareBytes     = int(unsafe.Sizeof(bpf.Share{}))
-)
+// shareBytes is the size of struct share_record.
+const shareBytes = int(unsafe.Sizeof(bpf.ShareRecord{}))
 
 // share is one entry of a thread as the last record had it.
 type share struct {
@@ -27,15 +24,15 @@ type share struct {
 
 // parseShare reads the record of an entry.
 func parseShare(raw []byte) (cookie uint64, of bpf.Thread, s ThreadShare, err error) {
-	if len(raw) < shareHeadBytes+shareBytes {
-		return 0, of, s, fmt.Errorf("the record of a thread has %d bytes, %d are expected", len(raw), shareHeadBytes+shareBytes)
+	if len(raw) < shareBytes {
+		return 0, of, s, fmt.Errorf("the record of a thread has %d bytes, %d are expected", len(raw), shareBytes)
 	}
 	e := binary.NativeEndian
-	var h bpf.ShareHead
+	var h bpf.ShareRecord
 	cookie = e.Uint64(raw[unsafe.Offsetof(h.Cookie):])
 	of = bpf.Thread{TGID: e.Uint32(raw[unsafe.Offsetof(h.Tgid):]), TID: e.Uint32(raw[unsafe.Offsetof(h.Tid):])}
-	raw = raw[shareHeadBytes:]
-	var r bpf.Share
+	raw = raw[unsafe.Offsetof(h.Share):]
+	r := &h.Share
 	comm, _, _ := bytes.Cut(raw[:len(r.Comm)], []byte{0})
 	s = ThreadShare{
 		PID: int(of.TGID), TID: int(of.TID), Threads: 1, Comm: string(comm), Hits: e.Uint64(raw[unsafe.Offsetof(r.Hits):]),

@@ -45,10 +45,16 @@ func (c *Collector) stop(id ID) error {
 func (c *Collector) Remove(id ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	p := c.find(id)
+	if p != nil && p.watch.on && !c.final {
+		if err := c.endWatch(p); err != nil {
+			return err
+		}
+	}
 	if err := c.stop(id); err != nil {
 		return err
 	}
-	c.find(id).gone = true
+	p.gone = true
 	c.probes = slices.DeleteFunc(c.probes, func(p *probe) bool { return p.gone })
 	return nil
 }

@@ -104,23 +104,13 @@ func (c *Collector) Watch(id ID, on bool) error {
 	if on == p.watch.on || c.final || on && !stands && p.state != Placing {
 		return nil
 	}
-	if on {
-		if err := c.beginWatch(p); err != nil {
-			return err
-		}
-	} else {
-		p.watch.on = false
-		p.watch.turns++
-	}
-	if stands {
-		if err := c.settle(p, true); err != nil {
-			return err
-		}
-	}
 	if !on {
-		c.endWatch(p)
+		return c.endWatch(p)
 	}
-	return nil
+	if err := c.beginWatch(p); err != nil || !stands {
+		return err
+	}
+	return c.settle(p, true)
 }
 
 // beginWatch makes room for the rows of a probe whose switch is set thereafter.
@@ -146,14 +136,19 @@ type unwatched struct {
 	turns int // watch.turns then: else somebody does again
 }
 
-// endWatch has the rows of a probe taken away that is not watched any more: not
-// before every program has ended that found it watched. c.mu is held.
-func (c *Collector) endWatch(p *probe) {
+// endWatch ends the watching of a probe and has its rows taken away: not before every
+// program has ended that found it watched. c.mu is held.
+func (c *Collector) endWatch(p *probe) error {
+	p.watch.on = false
+	p.watch.turns++
 	ended := unwatched{p, p.watch.turns}
 	switch {
 	case !p.watch.entries:
 		c.unwatched = append(c.unwatched, ended)
 	case p.link != nil:
+		if err := c.settle(p, p.state == Attached); err != nil {
+			return err
+		}
 		c.closing.Go(func() {
 			// Without that the rows stay until the probe is taken away.
 			if c.objs.Quiesce() != nil {
@@ -165,6 +160,7 @@ func (c *Collector) endWatch(p *probe) {
 		})
 	}
 	// Else its link is being closed, and bury takes the entries away.
+	return nil
 }
 
 // unwatch takes the rows of these probes away, all of whose entries have been read
@@ -200,19 +196,21 @@ func (c *Collector) dropEntries(p *probe) error {
 	return c.objs.Unwatch(p.cookie, c.decoder.threadsOf(p.cookie))
 }
 
-// readShares reads what threads did since the last time.
-func (c *Collector) readShares() error {
+// flushThreads has the kernel write what threads did since the last time, and reads
+// it.
+func (c *Collector) flushThreads() error {
 	c.mu.Lock()
 	entries := c.entries
 	c.mu.Unlock()
-	if entries == 0 {
-		return nil
-	}
-	return c.objs.Shares(func(raw []byte) error {
-		if c.config.Tap != nil {
-			c.config.Tap.Sample(raw)
+	for more := entries > 0; more; {
+		var err error
+		if more, err = c.objs.FlushShares(c.last.Seq+1, flushBudget); err != nil {
+			return err
 		}
-		_, err := c.decoder.read(raw)
-		return err
-	})
+		giveWay()
+		if _, err := c.drain(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,7 +11,7 @@ __attribute__((noinline)) void work(void) { __asm__ volatile("" ::: "memory"); }
 
 static long calls;
 
-static void *run(void *unused)
+__attribute__((noinline)) void *run(void *unused)
 {
 	for (long i = 0; i < calls; i++)
 		work();
