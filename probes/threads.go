@@ -47,6 +47,13 @@ func (s *ThreadShare) add(o *ThreadShare) {
 	s.Latency = s.Latency.Plus(o.Latency)
 }
 
+// Middle is the value in ns in the middle of the bounds between which the share q of
+// the calls ends: from 16 ns on it is within 11 %. Without calls it is 0.
+func (s *ThreadShare) Middle(q float64) float64 {
+	low, high := s.Latency.Quantile(q, s.Max)
+	return float64(low)/2 + float64(high)/2
+}
+
 // Total is the sum of rows.
 func Total(rows []ThreadShare) (sum ThreadShare) {
 	for i := range rows {
