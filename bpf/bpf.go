@@ -17,7 +17,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 )
 
-//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type share -type share_key -type share_record -type share_args -type share_size -type share_thread -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
 //go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -no-global-types session session.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
 //go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -no-global-types sessionContext session.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu -DSESSION_TAKES_CONTEXT
 
@@ -113,7 +113,8 @@ type Options struct {
 	RingBytes int    // ring buffer of records; a power of two, at least a page
 	CallBytes int    // ring buffer of single calls, likewise
 	Store     Store  // of calls in flight
-	Threads   int    // that HashStore has room for, some 2 kB each
+	Stacks    int    // threads that HashStore has room for, some 2 kB each
+	Threads   int    // entries of threads, over all watched probes
 	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
 }
@@ -157,7 +158,8 @@ func DefaultOptions(cpus int) Options {
 		RingBytes: 1 << 20,
 		CallBytes: 1 << 18,
 		Store:     TaskStore,
-		Threads:   8192,
+		Stacks:    8192,
+		Threads:   DefaultThreads,
 		Method:    UprobeMulti,
 	}
 }
@@ -252,9 +254,9 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 			return fmt.Errorf("cannot set %s in the BPF object: %w", name, err)
 		}
 	}
-	threads := 1
+	stacks := 1
 	if o.Store == HashStore {
-		threads = o.Threads
+		stacks = o.Stacks
 	}
 	entries := map[string]int{
 		"switches":     o.MaxProbes,
@@ -266,7 +268,10 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 		"records":      o.RingBytes,
 		"calls":        o.CallBytes,
 
-		"stacks_by_thread": threads,
+		"stacks_by_thread": stacks,
+
+		"shares":       o.Threads,
+		"other_shares": o.MaxProbes,
 	}
 	for name, m := range spec.Maps {
 		if n, sized := entries[name]; sized {
@@ -318,6 +323,8 @@ type Switch struct {
 	Hist  int           // slot of its histogram; only if Timed
 	Slow  time.Duration // report calls that take at least this long; below 0: none
 	Ended bool          // returns change nothing any more, either
+
+	Watched bool // count it by thread as well; see Watch
 }
 
 // Switch says what is done at a hit of the probe with this cookie. A hit that
@@ -332,6 +339,9 @@ func (l *Objects) Switch(cookie uint64, s Switch) error {
 	}
 	if s.Ended {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_ENDED)
+	}
+	if s.Watched {
+		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_WATCHED)
 	}
 	if s.Slow >= 0 {
 		sw.Flags |= uint32(uprobetopSwitchFlagsSWITCH_CALLS)

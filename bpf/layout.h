@@ -26,6 +26,7 @@ enum switch_flags {
 	SWITCH_TIMED = 2, /* hits leave a frame for their return */
 	SWITCH_CALLS = 4, /* slow calls are reported: entries remember the thread's state */
 	SWITCH_ENDED = 8, /* the numbers are final: returns change nothing any more */
+	SWITCH_WATCHED = 16, /* hits and returns are counted by thread as well */
 };
 
 /* Cgroups that a filter can name. */
@@ -116,6 +117,7 @@ enum record_kind {
 	RECORD_GROUP,
 	RECORD_TICK,
 	RECORD_CALL,
+	RECORD_SHARE,
 };
 
 struct record {
@@ -185,6 +187,60 @@ enum call_limit {
 struct call_budget {
 	__u64 window;
 	__u64 used;
+};
+
+/*
+ * What one thread did of a watched probe. Its histogram has the buckets of struct
+ * hist, SHARE_WIDTH of them in one: 4 an octave.
+ */
+enum share_size {
+	SHARE_WIDTH = 4,
+	SHARE_BUCKETS = HIST_BUCKETS / SHARE_WIDTH,
+};
+
+enum share_thread { OTHERS = 0xffffffff }; /* tgid and tid of those that found no room */
+
+struct share_key {
+	__u64 cookie;
+	__u32 tgid;
+	__u32 tid;
+};
+
+struct share {
+	char comm[16];
+	__u64 hits;
+	__u64 returned;
+	__u64 sum_ns;
+	__u64 max_ns;
+	__u64 count[SHARE_BUCKETS];
+	__u64 sent; /* a sum of what was sent last, and the pass in which it was */
+	__u64 pass;
+};
+
+/*
+ * A record in the ring buffer `records`: an entry, cumulative, RECORD_SHARE. It
+ * begins as every record does; `sent` and `pass` say nothing in it.
+ */
+struct share_record {
+	__u32 kind;
+	__u32 unused;
+	__u64 cookie;
+	__u64 at; /* CLOCK_MONOTONIC, ns: when it was read */
+	__u32 tgid;
+	__u32 tid;
+	struct share share;
+};
+
+/*
+ * One run of flush_shares. The runs of one tick have one number, never used before,
+ * and go on until none has more.
+ */
+struct share_args {
+	__u64 pass;
+	__u64 budget_ns;
+	__u64 deadline; /* the kernel's own */
+	__u32 count;    /* likewise: records of this run */
+	__u32 more;     /* out: an entry is still to be sent */
 };
 
 /*

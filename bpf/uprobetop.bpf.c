@@ -15,10 +15,12 @@
  * that preempts it there overwrites it. The kernel rounds up to 16 bytes: 48 is
  * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way.
  *
- * A call that took long enough is also reported by itself (calls.h).
+ * A call that took long enough is also reported by itself (calls.h), and what is
+ * watched is counted by thread as well (shares.h).
  *
  * Cold path: `flush`, run by user space at every tick, writes what changed
- * into the ring buffer `records`. Nothing else writes there.
+ * into the ring buffer `records`; flush_shares does so for the entries of threads.
+ * Nothing else writes there.
  *
  * Hooks: exec and exit end the calls that a thread was in; fork carries the
  * filter on to children.
@@ -44,6 +46,9 @@ __u64 unfollowed;
 /* Only to have these types in the BTF, from which the Go side gets them. */
 const struct record *unused_record __attribute__((unused));
 const struct call *unused_call __attribute__((unused));
+const struct share_record *unused_share_record __attribute__((unused));
+const enum share_thread *unused_share_thread __attribute__((unused));
+const enum share_size *unused_share_size __attribute__((unused));
 const enum thread_field *unused_thread_field __attribute__((unused));
 const enum call_known *unused_call_known __attribute__((unused));
 const enum filter_size *unused_filter_size __attribute__((unused));
@@ -55,6 +60,7 @@ const enum switch_flags *unused_switch_flags __attribute__((unused));
 #include "stores.h"
 #include "pairing.h"
 #include "hist.h"
+#include "shares.h"
 #include "flush.h"
 
 SEC("uprobe.multi")
@@ -74,6 +80,8 @@ int enter(struct pt_regs *ctx)
 		return 0;
 	}
 	add(c, CELL_HITS, 1);
+	if (sw->flags & SWITCH_WATCHED)
+		share_hit(cookie);
 	if (sw->flags & SWITCH_TIMED)
 		push(ctx, c, cookie, sw->flags & SWITCH_CALLS);
 	return 0; /* 1 would take the breakpoint out of this process */
@@ -115,6 +123,8 @@ int leave(struct pt_regs *ctx)
 	record_latency(sw->hist, c, latency);
 	if (callees)
 		add(c, CELL_CALLEES_NS, callees);
+	if (sw->flags & SWITCH_WATCHED)
+		share_return(cookie, latency);
 	add(c, CELL_RETURNED, 1);
 	return 0;
 }

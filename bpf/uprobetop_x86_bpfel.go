@@ -141,6 +141,7 @@ const (
 	uprobetopRecordKindRECORD_GROUP uprobetopRecordKind = 2
 	uprobetopRecordKindRECORD_TICK  uprobetopRecordKind = 3
 	uprobetopRecordKindRECORD_CALL  uprobetopRecordKind = 4
+	uprobetopRecordKindRECORD_SHARE uprobetopRecordKind = 5
 )
 
 type uprobetopSentGroups struct {
@@ -148,6 +149,58 @@ type uprobetopSentGroups struct {
 	Calls uint64
 	Group [34]uint64
 }
+
+type uprobetopShare struct {
+	_        structs.HostLayout
+	Comm     [16]int8
+	Hits     uint64
+	Returned uint64
+	SumNs    uint64
+	MaxNs    uint64
+	Count    [136]uint64
+	Sent     uint64
+	Pass     uint64
+}
+
+type uprobetopShareArgs struct {
+	_        structs.HostLayout
+	Pass     uint64
+	BudgetNs uint64
+	Deadline uint64
+	Count    uint32
+	More     uint32
+}
+
+type uprobetopShareKey struct {
+	_      structs.HostLayout
+	Cookie uint64
+	Tgid   uint32
+	Tid    uint32
+}
+
+type uprobetopShareRecord struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Unused uint32
+	Cookie uint64
+	At     uint64
+	Tgid   uint32
+	Tid    uint32
+	Share  uprobetopShare
+}
+
+type uprobetopShareSize uint32
+
+const (
+	uprobetopShareSizeSHARE_WIDTH   uprobetopShareSize = 4
+	uprobetopShareSizeSHARE_BUCKETS uprobetopShareSize = 136
+)
+
+type uprobetopShareThread uint32
+
+const (
+	uprobetopShareThreadOTHERS uprobetopShareThread = 4294967295
+)
 
 type uprobetopStack struct {
 	_     structs.HostLayout
@@ -166,10 +219,11 @@ type uprobetopStack struct {
 type uprobetopSwitchFlags uint32
 
 const (
-	uprobetopSwitchFlagsSWITCH_ON    uprobetopSwitchFlags = 1
-	uprobetopSwitchFlagsSWITCH_TIMED uprobetopSwitchFlags = 2
-	uprobetopSwitchFlagsSWITCH_CALLS uprobetopSwitchFlags = 4
-	uprobetopSwitchFlagsSWITCH_ENDED uprobetopSwitchFlags = 8
+	uprobetopSwitchFlagsSWITCH_ON      uprobetopSwitchFlags = 1
+	uprobetopSwitchFlagsSWITCH_TIMED   uprobetopSwitchFlags = 2
+	uprobetopSwitchFlagsSWITCH_CALLS   uprobetopSwitchFlags = 4
+	uprobetopSwitchFlagsSWITCH_ENDED   uprobetopSwitchFlags = 8
+	uprobetopSwitchFlagsSWITCH_WATCHED uprobetopSwitchFlags = 16
 )
 
 type uprobetopThreadField uint32
@@ -197,14 +251,17 @@ const (
 	uprobetopMapContexts          = "contexts"
 	uprobetopMapFlushing          = "flushing"
 	uprobetopMapHists             = "hists"
+	uprobetopMapOtherShares       = "other_shares"
 	uprobetopMapRecords           = "records"
 	uprobetopMapSentCells         = "sent_cells"
 	uprobetopMapSentHists         = "sent_hists"
+	uprobetopMapShares            = "shares"
 	uprobetopMapStacks            = "stacks"
 	uprobetopMapStacksByThread    = "stacks_by_thread"
 	uprobetopMapSwitches          = "switches"
 	uprobetopProgEnter            = "enter"
 	uprobetopProgFlush            = "flush"
+	uprobetopProgFlushShares      = "flush_shares"
 	uprobetopProgLeave            = "leave"
 	uprobetopProgOnExec           = "on_exec"
 	uprobetopProgOnExit           = "on_exit"
@@ -218,6 +275,7 @@ const (
 	uprobetopVarHashed            = "hashed"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarSharesFull        = "shares_full"
 	uprobetopVarStackless         = "stackless"
 	uprobetopVarUnfollowed        = "unfollowed"
 	uprobetopVarUnusedCall        = "unused_call"
@@ -226,6 +284,9 @@ const (
 	uprobetopVarUnusedFilterSize  = "unused_filter_size"
 	uprobetopVarUnusedRecord      = "unused_record"
 	uprobetopVarUnusedRecordKind  = "unused_record_kind"
+	uprobetopVarUnusedShareRecord = "unused_share_record"
+	uprobetopVarUnusedShareSize   = "unused_share_size"
+	uprobetopVarUnusedShareThread = "unused_share_thread"
 	uprobetopVarUnusedSwitchFlags = "unused_switch_flags"
 	uprobetopVarUnusedThreadField = "unused_thread_field"
 )
@@ -272,12 +333,13 @@ type uprobetopSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopProgramSpecs struct {
-	Enter  *ebpf.ProgramSpec `ebpf:"enter"`
-	Flush  *ebpf.ProgramSpec `ebpf:"flush"`
-	Leave  *ebpf.ProgramSpec `ebpf:"leave"`
-	OnExec *ebpf.ProgramSpec `ebpf:"on_exec"`
-	OnExit *ebpf.ProgramSpec `ebpf:"on_exit"`
-	OnFork *ebpf.ProgramSpec `ebpf:"on_fork"`
+	Enter       *ebpf.ProgramSpec `ebpf:"enter"`
+	Flush       *ebpf.ProgramSpec `ebpf:"flush"`
+	FlushShares *ebpf.ProgramSpec `ebpf:"flush_shares"`
+	Leave       *ebpf.ProgramSpec `ebpf:"leave"`
+	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExit      *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork      *ebpf.ProgramSpec `ebpf:"on_fork"`
 }
 
 // uprobetopMapSpecs contains maps before they are loaded into the kernel.
@@ -293,9 +355,11 @@ type uprobetopMapSpecs struct {
 	Contexts        *ebpf.MapSpec `ebpf:"contexts"`
 	Flushing        *ebpf.MapSpec `ebpf:"flushing"`
 	Hists           *ebpf.MapSpec `ebpf:"hists"`
+	OtherShares     *ebpf.MapSpec `ebpf:"other_shares"`
 	Records         *ebpf.MapSpec `ebpf:"records"`
 	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
 	SentHists       *ebpf.MapSpec `ebpf:"sent_hists"`
+	Shares          *ebpf.MapSpec `ebpf:"shares"`
 	Stacks          *ebpf.MapSpec `ebpf:"stacks"`
 	StacksByThread  *ebpf.MapSpec `ebpf:"stacks_by_thread"`
 	Switches        *ebpf.MapSpec `ebpf:"switches"`
@@ -314,6 +378,7 @@ type uprobetopVariableSpecs struct {
 	Hashed            *ebpf.VariableSpec `ebpf:"hashed"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	SharesFull        *ebpf.VariableSpec `ebpf:"shares_full"`
 	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
@@ -322,6 +387,9 @@ type uprobetopVariableSpecs struct {
 	UnusedFilterSize  *ebpf.VariableSpec `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.VariableSpec `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.VariableSpec `ebpf:"unused_record_kind"`
+	UnusedShareRecord *ebpf.VariableSpec `ebpf:"unused_share_record"`
+	UnusedShareSize   *ebpf.VariableSpec `ebpf:"unused_share_size"`
+	UnusedShareThread *ebpf.VariableSpec `ebpf:"unused_share_thread"`
 	UnusedSwitchFlags *ebpf.VariableSpec `ebpf:"unused_switch_flags"`
 	UnusedThreadField *ebpf.VariableSpec `ebpf:"unused_thread_field"`
 }
@@ -355,9 +423,11 @@ type uprobetopMaps struct {
 	Contexts        *ebpf.Map `ebpf:"contexts"`
 	Flushing        *ebpf.Map `ebpf:"flushing"`
 	Hists           *ebpf.Map `ebpf:"hists"`
+	OtherShares     *ebpf.Map `ebpf:"other_shares"`
 	Records         *ebpf.Map `ebpf:"records"`
 	SentCells       *ebpf.Map `ebpf:"sent_cells"`
 	SentHists       *ebpf.Map `ebpf:"sent_hists"`
+	Shares          *ebpf.Map `ebpf:"shares"`
 	Stacks          *ebpf.Map `ebpf:"stacks"`
 	StacksByThread  *ebpf.Map `ebpf:"stacks_by_thread"`
 	Switches        *ebpf.Map `ebpf:"switches"`
@@ -374,9 +444,11 @@ func (m *uprobetopMaps) Close() error {
 		m.Contexts,
 		m.Flushing,
 		m.Hists,
+		m.OtherShares,
 		m.Records,
 		m.SentCells,
 		m.SentHists,
+		m.Shares,
 		m.Stacks,
 		m.StacksByThread,
 		m.Switches,
@@ -396,6 +468,7 @@ type uprobetopVariables struct {
 	Hashed            *ebpf.Variable `ebpf:"hashed"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	SharesFull        *ebpf.Variable `ebpf:"shares_full"`
 	Stackless         *ebpf.Variable `ebpf:"stackless"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
@@ -404,6 +477,9 @@ type uprobetopVariables struct {
 	UnusedFilterSize  *ebpf.Variable `ebpf:"unused_filter_size"`
 	UnusedRecord      *ebpf.Variable `ebpf:"unused_record"`
 	UnusedRecordKind  *ebpf.Variable `ebpf:"unused_record_kind"`
+	UnusedShareRecord *ebpf.Variable `ebpf:"unused_share_record"`
+	UnusedShareSize   *ebpf.Variable `ebpf:"unused_share_size"`
+	UnusedShareThread *ebpf.Variable `ebpf:"unused_share_thread"`
 	UnusedSwitchFlags *ebpf.Variable `ebpf:"unused_switch_flags"`
 	UnusedThreadField *ebpf.Variable `ebpf:"unused_thread_field"`
 }
@@ -412,18 +488,20 @@ type uprobetopVariables struct {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopPrograms struct {
-	Enter  *ebpf.Program `ebpf:"enter"`
-	Flush  *ebpf.Program `ebpf:"flush"`
-	Leave  *ebpf.Program `ebpf:"leave"`
-	OnExec *ebpf.Program `ebpf:"on_exec"`
-	OnExit *ebpf.Program `ebpf:"on_exit"`
-	OnFork *ebpf.Program `ebpf:"on_fork"`
+	Enter       *ebpf.Program `ebpf:"enter"`
+	Flush       *ebpf.Program `ebpf:"flush"`
+	FlushShares *ebpf.Program `ebpf:"flush_shares"`
+	Leave       *ebpf.Program `ebpf:"leave"`
+	OnExec      *ebpf.Program `ebpf:"on_exec"`
+	OnExit      *ebpf.Program `ebpf:"on_exit"`
+	OnFork      *ebpf.Program `ebpf:"on_fork"`
 }
 
 func (p *uprobetopPrograms) Close() error {
 	return _UprobetopClose(
 		p.Enter,
 		p.Flush,
+		p.FlushShares,
 		p.Leave,
 		p.OnExec,
 		p.OnExit,

@@ -43,11 +43,16 @@ type Config struct {
 	// Attach is how probes are attached; empty is the best that the kernel has.
 	Attach Method
 	// InFlight is where calls in flight are kept; empty is task storage. HashStore has
-	// room for so many Threads; 0 is the default.
+	// room for the Stacks of so many threads; 0 is the default.
 	InFlight Store
-	Threads  int
+	Stacks   int
 	// Slow has every timed call that takes at least this long reported; 0: none.
 	Slow time.Duration
+	// Watch has every probe counted by thread as well, from its first hit on.
+	Watch bool
+	// Threads is how many rows of threads there is room for, over all watched probes;
+	// 0 is bpf.DefaultThreads.
+	Threads int
 	// Hazards are those of the target; see Check.
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
@@ -88,20 +93,22 @@ type Collector struct {
 	last    *Snapshot
 	lastAt  uint64 // decoder.at of last
 
-	mu       sync.Mutex      // guards what follows
-	probes   []*probe        // in order of ID
-	timedAt  map[spot]*probe // the last one that was to leave frames there
-	nextID   ID
-	slots    slots     // of all probes
-	timed    slots     // of histograms
-	started  time.Time // when the first probe stood; before, when there was a collector
-	standing bool      // the first probe stands
-	retired  []*probe  // whose links are closed
-	final    bool      // nothing is placed any more
-	stopped  time.Time // when final was set: no hit counts after it
-	toPlace  Progress
-	toLeave  Progress
-	left     int // links that were closed since final
+	mu        sync.Mutex      // guards what follows
+	probes    []*probe        // in order of ID
+	timedAt   map[spot]*probe // the last one that was to leave frames there
+	nextID    ID
+	slots     slots     // of all probes
+	timed     slots     // of histograms
+	started   time.Time // when the first probe stood; before, when there was a collector
+	standing  bool      // the first probe stands
+	retired   []*probe  // whose links are closed
+	final     bool      // nothing is placed any more
+	stopped   time.Time // when final was set: no hit counts after it
+	toPlace   Progress
+	toLeave   Progress
+	left      int // links that were closed since final
+	entries   int // probes that have entries of threads in the kernel
+	unwatched []unwatched
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -161,14 +168,20 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	c.tick.Lock()
 	defer c.tick.Unlock()
 	c.mu.Lock()
-	retired := c.retired
-	c.retired = nil
+	retired, unwatched := c.retired, c.unwatched
+	c.retired, c.unwatched = nil, nil
 	c.mu.Unlock()
 	if err := c.bury(c.dead); err != nil {
 		return nil, err
 	}
 	c.dead = nil
+	if err := c.flushThreads(); err != nil {
+		return nil, err
+	}
 	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	if err := c.unwatch(unwatched); err != nil {
 		return nil, err
 	}
 	s := c.snapshot()
@@ -285,6 +298,9 @@ func (c *Collector) snapshot() *Snapshot {
 			st.Placed = p.placed.Sub(c.started)
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
+		if !p.watch.since.IsZero() {
+			st.Threads = c.decoder.takeThreads(p.cookie, max(p.watch.since.Sub(c.started), 0))
+		}
 		st.rates(c.last.Find(p.ID), s.Interval)
 		s.Probes = append(s.Probes, st)
 	}

@@ -46,6 +46,8 @@ func parseCall(raw []byte, c *bpf.Call) error {
 type numbers struct {
 	cells  map[uint32]*[bpf.Fields]uint64 // by CPU
 	counts [hist.Buckets]uint64
+
+	threads map[bpf.Thread]share
 }
 
 // decoder turns records into numbers. It is the only reader of records.
@@ -58,12 +60,13 @@ type decoder struct {
 	heldBack   uint64              // calls not reported, of all probes there ever were
 	callsLost  uint64              // likewise, for want of room in the ring
 	calls      []bpf.Call          // reported since the last tick that was taken
+	shares     int                 // entries of threads, of all probes
 }
 
 func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
 
-// read takes one record of either ring buffer as it came and tells whether it
-// ended a tick. A record that makes no sense is an error and changes nothing.
+// read takes one record as it came from the kernel and tells whether it ended a
+// tick. A record that makes no sense is an error and changes nothing.
 func (d *decoder) read(raw []byte) (tick bool, err error) {
 	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordCall {
 		var c bpf.Call
@@ -72,6 +75,9 @@ func (d *decoder) read(raw []byte) (tick bool, err error) {
 		}
 		d.calls = append(d.calls, c)
 		return false, nil
+	}
+	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordShare {
+		return false, d.share(raw)
 	}
 	var r bpf.Record
 	if err := parseRecord(raw, &r); err != nil {
@@ -136,7 +142,10 @@ func (d *decoder) numbers(cookie uint64) *numbers {
 }
 
 // forget drops a probe's numbers.
-func (d *decoder) forget(cookie uint64) { delete(d.probes, cookie) }
+func (d *decoder) forget(cookie uint64) {
+	d.forgetThreads(cookie)
+	delete(d.probes, cookie)
+}
 
 // measure writes all that records told of a probe into s, in new memory. stood
 // says that it was attached at some time: else there is no ledger.

@@ -113,6 +113,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
+	o.Stacks = cmp.Or(c.Stacks, o.Stacks)
 	o.Method = method
 	o.Store = cmp.Or(c.InFlight, o.Store)
 	o.Threads = cmp.Or(c.Threads, o.Threads)

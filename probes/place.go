@@ -26,6 +26,7 @@ type probe struct {
 	slow   time.Duration
 	link   *placement // nil: it has none, or none any more
 	gone   bool       // its row was taken away
+	watch  watch
 }
 
 // placement is the links that one call of the attach tier made, for one probe or
@@ -134,7 +135,7 @@ func (c *Collector) settle(p *probe, on bool) error {
 	if p.Kind != Return {
 		slow = NoCalls
 	}
-	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow, Ended: c.final})
+	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow, Ended: c.final, Watched: p.watch.on})
 }
 
 // Report has the calls of a timed probe that take at least this long come one by
@@ -247,6 +248,11 @@ func (c *Collector) reserve(p *probe) error {
 		}
 	}
 	p.cookie = cookieOf(p.ID, p.slot)
+	if c.config.Watch {
+		if err := c.beginWatch(p); err != nil {
+			return err
+		}
+	}
 	return c.settle(p, false)
 }
 
@@ -302,6 +308,9 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 				c.halt(p)
 			default:
 				p.state, p.placed = Attached, now
+				if p.watch.on {
+					p.watch.since = now
+				}
 				if !c.standing {
 					c.standing, c.started = true, now
 				}

@@ -55,6 +55,9 @@ type played struct {
 	note   string
 	stood  bool
 	placed time.Duration
+
+	watched bool
+	since   time.Duration
 }
 
 // NewReplay reads a recording through once, so that its functions are known, and
@@ -122,6 +125,9 @@ func (r *Replay) Remove(ID) error { return ErrRecording }
 
 // Report does nothing: what calls were reported is in the recording.
 func (r *Replay) Report(ID, time.Duration) error { return nil }
+
+// Watch does nothing: what was watched is in the recording.
+func (r *Replay) Watch(ID, bool) error { return nil }
 
 // Run takes the snapshots at the pace at which they were recorded, until ctx
 // ends: at the end of the recording the last one stays, or see Loop.
@@ -208,6 +214,9 @@ func (r *Replay) feed(s *recording.Sample) error {
 	if _, err := r.decoder.read(s.Raw); err != nil {
 		return err
 	}
+	if r.decoder.shares > maxShares {
+		return fmt.Errorf("it has more than %d threads of watched probes", maxShares)
+	}
 	if len(r.decoder.calls) > maxCalls {
 		return fmt.Errorf("it has more than %d calls in one tick", maxCalls)
 	}
@@ -228,13 +237,17 @@ func (r *Replay) change(f *recording.Probe) {
 	at := r.table.functions[f.Function]
 	p := &played{
 		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, Points: at.points, cookie: f.Cookie},
-		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed,
+		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed, watched: f.Watched, since: f.Since,
+	}
+	if !f.Watched {
+		r.decoder.forgetThreads(f.Cookie)
 	}
 	r.nextID = max(r.nextID, id+1)
 	if known {
 		// Snapshots compare probes by their address.
 		if old := r.probes[i]; old.Kind == p.Kind && old.Function == p.Function && old.cookie == p.cookie {
 			old.state, old.note, old.stood, old.placed = p.state, p.note, p.stood, p.placed
+			old.watched, old.since = p.watched, p.since
 			return
 		}
 		r.probes[i] = p
@@ -259,6 +272,9 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 			st.Placed = r.before + p.placed
 		}
 		r.decoder.measure(&st, p.stood, r.header.Possible, r.online)
+		if p.watched {
+			st.Threads = r.decoder.takeThreads(p.cookie, r.before+p.since)
+		}
 		st.rates(l.Find(p.ID), s.Interval)
 		s.Probes = append(s.Probes, st)
 	}

@@ -21,6 +21,7 @@ const (
 	maxPerCPU   = 1 << 23 // probes × CPUs of a snapshot
 	maxCells    = 1 << 20 // counters that count, one a probe and CPU
 	maxCalls    = 1 << 16 // single calls of a snapshot
+	maxShares   = 1 << 16 // threads of watched probes
 	maxTime     = 100 * 365 * 24 * time.Hour
 )
 
@@ -118,7 +119,7 @@ func checkHeader(h *recording.Header) error {
 // check looks at a probe before anything of it is used as an index.
 func (t *table) check(p *recording.Probe) error {
 	if p.ID >= 1<<32 || !p.Removed && (p.Function < 0 || p.Function >= len(t.functions) ||
-		Kind(p.Kind) > USDT || State(p.State) > Gone || !credible(p.Placed)) {
+		Kind(p.Kind) > USDT || State(p.State) > Gone || !credible(p.Placed) || !credible(p.Since)) {
 		return fmt.Errorf("the recording is damaged: its probe %d makes no sense", p.ID)
 	}
 	return nil

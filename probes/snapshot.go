@@ -159,6 +159,8 @@ type Stats struct {
 
 	Latency *hist.Histogram
 	Load    float64 // Σ latency ÷ time over the snapshot's interval
+
+	Threads *Threads // by thread; nil: it is not watched
 }
 
 // Stood tells whether the probe ever counted: if not, its 0 is none.
@@ -221,6 +223,9 @@ func (s *Stats) rates(before *Stats, interval time.Duration) {
 		return
 	}
 	s.Rate = float64(s.Hits-before.Hits) / seconds
+	if s.Threads != nil {
+		s.Threads.rates(seconds)
+	}
 	old := before.PerCPU
 	for i := range s.PerCPU {
 		p := &s.PerCPU[i]

@@ -48,10 +48,16 @@ func (c *Collector) stop(id ID) error {
 func (c *Collector) Remove(id ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	p := c.find(id)
+	if p != nil && p.watch.on && !c.final {
+		if err := c.endWatch(p); err != nil {
+			return err
+		}
+	}
 	if err := c.stop(id); err != nil {
 		return err
 	}
-	c.find(id).gone = true
+	p.gone = true
 	c.probes = slices.DeleteFunc(c.probes, func(p *probe) bool { return p.gone })
 	return nil
 }
@@ -110,6 +116,12 @@ func (c *Collector) bury(dead []*probe) error {
 		c.slots.give(p.slot)
 		if p.hist >= 0 {
 			c.timed.give(p.hist)
+		}
+		if err := c.dropEntries(p); err != nil {
+			return err
+		}
+		if !p.watch.on {
+			c.forgetRows(p)
 		}
 		if p.gone {
 			c.decoder.forget(p.cookie)

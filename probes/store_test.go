@@ -122,7 +122,7 @@ func TestKernelEnds(t *testing.T) {
 func TestKernelHashFull(t *testing.T) {
 	target := bpftest.Build(t, "scenes")
 	f := open(t, target)
-	c := newCollectorHere(t, Config{InFlight: HashStore, Threads: 4})
+	c := newCollectorHere(t, Config{InFlight: HashStore, Stacks: 4})
 	place(t, c, request(t, f, Return, "waits"))
 	const times, crowd = 3, 16
 	for range times {

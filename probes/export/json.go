@@ -85,6 +85,7 @@ type probe struct {
 	Load       *float64  `json:"load"`
 	Latency    *latency  `json:"latency_ns"`
 	Cost       *struct{} `json:"cost"`
+	shares
 }
 
 // The semaphore, in the file as well, and the arguments are of usdt probes.
@@ -138,7 +139,10 @@ type latency struct {
 
 // JSON writes one snapshot as one line. In the final one rates and load are over
 // the whole time.
-func JSON(w io.Writer, s *probes.Snapshot) error {
+func JSON(w io.Writer, s *probes.Snapshot) error { return JSONBy(w, s, ByNobody) }
+
+// JSONBy is JSON in which watched probes have the rows of threads or of processes.
+func JSONBy(w io.Writer, s *probes.Snapshot, by By) error {
 	o := object{
 		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
@@ -154,7 +158,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 			seen[st.File] = true
 			o.Targets = append(o.Targets, target{st.File.Path, st.File.BuildID, st.File.Replaced})
 		}
-		o.Probes = append(o.Probes, probeObject(s, st))
+		o.Probes = append(o.Probes, probeObject(s, st, by))
 	}
 	return writeLine(w, o)
 }
@@ -170,7 +174,7 @@ func filterObject(f probes.Filter) filter {
 	return o
 }
 
-func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
+func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 	fn := st.Function
 	p := probe{
 		ID: uint64(st.ID), Name: fn.Demangled(), Symbol: fn.Symbol.Raw(), Aliases: aliases(fn),
@@ -193,6 +197,7 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 		}
 		p.PerCPU = append(p.PerCPU, cpu{c.CPU, c.Hits, rate})
 	}
+	p.shares = sharesObject(s, st, by)
 	if st.Latency == nil {
 		return p
 	}

@@ -111,15 +111,17 @@ type Probe struct {
 	Stood    bool          `json:"stood,omitempty"`     // it was attached
 	Placed   time.Duration `json:"placed_ns,omitempty"` // when, as Tick.Elapsed
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
+	Watched  bool          `json:"watched,omitempty"`   // it is counted by thread as well
+	Since    time.Duration `json:"since_ns,omitempty"`  // since when, as Tick.Elapsed
 }
 
-// Sample is what a BPF program wrote into a ring buffer.
+// Sample is a record that a BPF program wrote.
 type Sample struct {
 	Stream byte // what it is: Records, or what a later version adds
 	Raw    []byte
 }
 
-// Records is the stream of the ring buffers' records, each of which tells its kind.
+// Records is the stream of the records of this version, each of which tells its kind.
 const Records = 0
 
 // Tick is the end of what belongs to one snapshot.

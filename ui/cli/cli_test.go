@@ -164,6 +164,7 @@ func TestBadInput(t *testing.T) {
 		{"a negative duration", 2, "above 0", []string{"stat", "-d", "-5s", calls, "work"}},
 		{"a duration that is a word", 2, "-d wants a time such as 1s, and \"soon\" is none", []string{"stat", "-d", "soon", calls, "work"}},
 		{"a duration without a unit", 2, "-d wants a time such as 1s", []string{"stat", "-d", "1", calls, "work"}},
+		{"by what there is not", 2, "thread and process, not \"cpu\"", []string{"stat", "--by", "cpu", calls, "work"}},
 		{"a threshold without a unit", 2, "--slow wants a time such as 1s", []string{"--slow", "5", calls, "work"}},
 		{"an interval without a unit", 2, "-I wants a time such as 1s", []string{"stat", "-I", "3", calls, "work"}},
 		{"room that is a word", 2, "--max-probes wants a number", []string{"stat", "--max-probes", "many", calls, "work"}},

@@ -22,6 +22,7 @@ const offered = 300
 // flagValues completes the values of flags, wherever there is such a flag.
 var flagValues = map[string]cobra.CompletionFunc{
 	"output":     cobra.FixedCompletions([]cobra.Completion{"table", "json"}, cobra.ShellCompDirectiveNoFileComp),
+	"by":         cobra.FixedCompletions([]cobra.Completion{"thread", "process"}, cobra.ShellCompDirectiveNoFileComp),
 	"pid":        completePID,
 	"duration":   cobra.NoFileCompletions,
 	"interval":   cobra.NoFileCompletions,

@@ -29,6 +29,7 @@ type statFlags struct {
 	interval time.Duration
 	slow     time.Duration
 	output   string
+	by       string
 }
 
 func newStat(s Streams) *cobra.Command {
@@ -41,10 +42,14 @@ totals: after -d, when the command or the process ends, or at Ctrl-C.
 
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true. Counts are since the probe was placed, names carry their units, and what
-was not or cannot be measured is null.`,
+was not or cannot be measured is null.
+
+With --by thread or --by process each function also has a table of who hit it. There
+are rows for 4,096 threads in all; who finds no room is counted with the others.`,
 		Example: `  uprobetop stat -r -d 5s -p 4121 libc:malloc
   uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
   uprobetop stat --slow 5ms -p 4121 handle_request
+  uprobetop stat -r --by thread -d 5s -p 4121 handle_request
   uprobetop stat -o json ./server handle_request -- ./server --port 8080`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,6 +71,7 @@ was not or cannot be measured is null.`,
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this `TIME`, such as 5s or 2m")
 	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot each `TIME`; with -o table, print each")
 	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this `TIME`, such as 5ms; times the functions")
+	cmd.Flags().StringVar(&f.by, "by", "", "also print `WHOM` each function was hit by: thread, or process")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a snapshot, one a line")
 	return cmd
 }
@@ -74,6 +80,8 @@ func (f *statFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.output != "table" && f.output != "json":
 		return usage("there is no output format %q: use table or json", f.output)
+	case cmd.Flags().Changed("by") && f.by != string(export.ByThread) && f.by != string(export.ByProcess):
+		return usage("--by knows thread and process, not %q", f.by)
 	case cmd.Flags().Changed("duration") && f.duration <= 0:
 		return usage("-d wants a time above 0, such as 5s, and %s is none", f.duration)
 	case cmd.Flags().Changed("slow") && f.slow <= 0:
@@ -103,7 +111,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return err
 	}
 	config := f.config(target, requests)
-	config.Slow = f.slow
+	config.Slow, config.Watch = f.slow, f.by != ""
 	var held *probes.Command
 	if len(command) > 0 {
 		if held, err = hold(command, s); err != nil {
@@ -376,7 +384,10 @@ func (f *statFlags) print(s Streams, snap *probes.Snapshot, doubts []string) err
 		for _, d := range doubts {
 			fmt.Fprintf(s.Err, "uprobetop: not exact: %s\n", d)
 		}
-		return export.JSON(s.Out, snap)
+		return export.JSONBy(s.Out, snap, export.By(f.by))
 	}
-	return table(s.Out, snap, f.interval != 0, doubts)
+	if err := table(s.Out, snap, f.interval != 0, doubts); err != nil || f.by == "" {
+		return err
+	}
+	return tablesBy(s.Out, snap, export.By(f.by))
 }
