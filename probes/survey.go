@@ -41,6 +41,7 @@ type surveyed struct {
 	denied int    // that could not be looked into
 	more   bool   // there are more than were looked at
 	late   bool   // there was no time for all
+	twin   string // a sentence on another file of theirs that has a function of the name; or empty
 }
 
 // seen is one process as it was found.
@@ -166,7 +167,8 @@ func (s *survey) see(pid int) (*symbols.Sight, error) {
 }
 
 // look finds what is to be said of one probe.
-func (s *survey) look(p *Probe) (f surveyed) {
+func (s *survey) look(p *Probe, t *Target) *surveyed {
+	var f surveyed
 	for _, pid := range s.processes(p.File) {
 		if f.more = len(s.sights) >= mostLooked && s.sights[pid] == nil; f.more {
 			break
@@ -185,7 +187,28 @@ func (s *survey) look(p *Probe) (f surveyed) {
 		}
 	}
 	f.late = s.late()
-	return f
+	f.twin = s.twin(p, t)
+	return &f
+}
+
+// twin names another file of the processes that has a function of the same name, as a
+// program has that was linked with a copy of it.
+func (s *survey) twin(p *Probe, t *Target) string {
+	if t == nil || p.Kind == USDT || !p.File.Library || p.Function.Into > 0 || p.Function.Unnamed {
+		return ""
+	}
+	for _, other := range t.all {
+		if other == p.File || len(other.Lookup(p.Function.Name)) == 0 {
+			continue
+		}
+		for _, sight := range s.sights {
+			if len(sight.Of(other)) > 0 {
+				name, function := base(other), p.Function.Demangled()
+				return fmt.Sprintf("%s has a %s of its own, which may have the calls: probe %s:%s, too", name, function, name, function)
+			}
+		}
+	}
+	return ""
 }
 
 // isHeld tells a command that has not begun: see Hold.

@@ -13,7 +13,6 @@ import (
 type Explanation struct {
 	Causes []string  // a sentence each, without a full stop, the likeliest first
 	Proven bool      // the first cause was seen in the processes, and not read from nothing being there
-	Looked int       // processes that map the file and were looked into
 	Checks []Checked // what was looked at
 }
 
@@ -36,66 +35,86 @@ type Gap struct {
 
 // Look is what a look at the processes found.
 type Look struct {
-	Why  map[ID]Explanation // of the probes that have no hits
 	Gaps []Gap
-}
 
-// mostExplained is for how many probes without hits reasons are looked for at once.
-const mostExplained = 20
+	filter Filter
+	found  map[ID]*surveyed
+}
 
 // Why says why a probe has no hits, or no returns, from what the processes have mapped
 // and in memory. It takes a second at most, and changes nothing.
 func (c *Collector) Why(st *Stats, t *Target) Explanation {
-	if text := unplaced(st); text != "" {
-		return Explanation{Causes: []string{text}}
+	var l *Look
+	if unplaced(st) == "" && st.Hits == 0 {
+		l = c.look([]Stats{*st}, t)
 	}
-	if st.Hits > 0 {
-		return noReturns(st)
-	}
-	return timely(func(s *survey) Explanation {
-		f := s.look(st.Probe)
-		return explain(st, c.config.Filter, t, s, &f)
-	}, c.newSurvey(), Explanation{Causes: []string{heldUp}})
+	return l.Why(st)
 }
 
-const heldUp = "it is not known: the processes could not be looked into within a second, one of them is busy with its mappings"
+// Look looks at the processes for every probe of a snapshot. It wants the breakpoints in
+// place, and takes a second at most.
+func (c *Collector) Look(s *Snapshot, t *Target) *Look { return c.look(s.Probes, t) }
 
-// Look explains every probe of a snapshot that has no hits, up to 20 of them, and finds
-// where breakpoints are missing. It wants them in place, and takes a second at most.
-func (c *Collector) Look(snap *Snapshot, t *Target) Look {
-	return timely(func(s *survey) Look {
-		l := Look{Why: map[ID]Explanation{}}
-		for i := range snap.Probes {
-			st := &snap.Probes[i]
+func (c *Collector) look(all []Stats, t *Target) *Look {
+	s := c.newSurvey()
+	return timely(s, func() *Look {
+		l := &Look{filter: c.config.Filter, found: map[ID]*surveyed{}}
+		for i := range all {
+			st := &all[i]
 			if unplaced(st) != "" {
 				continue
 			}
-			f := s.look(st.Probe)
+			f := s.look(st.Probe, t)
+			l.found[st.ID] = f
 			if f.n[missing] > 0 {
 				for _, at := range append([]seen{f.first[missing]}, f.others...) {
 					l.Gaps = append(l.Gaps, Gap{st.ID, at.PID, at.String()})
 				}
 			}
-			if st.Hits == 0 && len(l.Why) < mostExplained {
-				l.Why[st.ID] = explain(st, c.config.Filter, t, s, &f)
-			}
 		}
 		return l
-	}, c.newSurvey(), Look{})
+	})
 }
 
-// timely is what do finds, or else if it is held up.
-func timely[T any](do func(*survey) T, s *survey, late T) T {
-	found := make(chan T, 1)
+// Looked is how many processes map the file of a probe and were looked into.
+func (l *Look) Looked(id ID) int {
+	if l == nil || l.found[id] == nil {
+		return 0
+	}
+	return l.found[id].mapping()
+}
+
+// Why explains the numbers of a probe, which can be of after the look.
+func (l *Look) Why(st *Stats) Explanation {
+	var found *surveyed
+	if l != nil {
+		found = l.found[st.ID]
+	}
+	switch text := unplaced(st); {
+	case st.Hits > 0:
+		return noReturns(st)
+	case found != nil:
+		return explain(st, l.filter, found)
+	case text != "":
+		return Explanation{Causes: []string{text}}
+	}
+	return Explanation{Causes: []string{heldUp}}
+}
+
+const heldUp = "it is not known: the processes could not be looked into within a second, one of them is busy with its mappings"
+
+// timely is what do finds, or nil if it is held up.
+func timely(s *survey, do func() *Look) *Look {
+	found := make(chan *Look, 1)
 	go func() { // it may be held up beyond the time, and then ends by itself
 		defer s.close()
-		found <- do(s)
+		found <- do()
 	}()
 	select {
-	case f := <-found:
-		return f
+	case l := <-found:
+		return l
 	case <-time.After(surveyTime + surveyTime/4): // the survey itself keeps to the time
-		return late
+		return nil
 	}
 }
 
@@ -123,8 +142,8 @@ func noReturns(st *Stats) (e Explanation) {
 }
 
 // explain puts what was found into sentences.
-func explain(st *Stats, filter Filter, t *Target, s *survey, f *surveyed) Explanation {
-	e := Explanation{Looked: f.mapping()}
+func explain(st *Stats, filter Filter, f *surveyed) Explanation {
+	var e Explanation
 	if st.Filtered > 0 {
 		hits := "1 hit was"
 		if st.Filtered > 1 {
@@ -137,7 +156,7 @@ func explain(st *Stats, filter Filter, t *Target, s *survey, f *surveyed) Explan
 	if f.n[present] > 0 && st.Filtered == 0 {
 		e.add(notCalled(st))
 		e.add(clones(st))
-		e.add(twins(st, t, s))
+		e.add(f.twin)
 	}
 	for how := absent; how < standings; how++ {
 		if f.n[how] > 0 {
@@ -145,7 +164,7 @@ func explain(st *Stats, filter Filter, t *Target, s *survey, f *surveyed) Explan
 		}
 	}
 	if f.n[present] == 0 && f.n[absent] > 0 {
-		e.add(twins(st, t, s))
+		e.add(f.twin)
 	}
 	e.add(f.unseen(filter, st.File))
 	e.Checks = checked(st, filter, f)
@@ -244,26 +263,6 @@ func clones(st *Stats) string {
 		names = append(names, symbols.Printable(fn.Name))
 	}
 	return "the compiler made " + strings.Join(names, ", ") + " of it, which may have its calls: probe that, too"
-}
-
-// twins names another file of the processes that has a function of the same name, as a
-// program has that was linked with a copy of it.
-func twins(st *Stats, t *Target, s *survey) string {
-	if t == nil || st.Kind == USDT || st.Function.Into > 0 || st.Function.Unnamed {
-		return ""
-	}
-	for _, other := range t.all {
-		if other == st.File || len(other.Lookup(st.Function.Name)) == 0 {
-			continue
-		}
-		for _, sight := range s.sights {
-			if len(sight.Of(other)) > 0 {
-				name := base(other)
-				return fmt.Sprintf("%s has a %s of its own, which may have the calls: probe %s:%s, too", name, st.Function.Demangled(), name, st.Function.Demangled())
-			}
-		}
-	}
-	return ""
 }
 
 // unseen says what could not be looked at.

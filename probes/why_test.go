@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"uprobetop/bpf/bpftest"
+	"uprobetop/probes/hist"
 	"uprobetop/symbols"
 )
 
@@ -148,5 +149,118 @@ func TestWhyNobody(t *testing.T) {
 	e, _ = why(t, f, Filter{PIDs: []int{s.pid()}}, Entry, "provided", nil)
 	if len(e.Causes) == 0 || !strings.HasPrefix(e.Causes[0], "an older "+path+", deleted since, is what silent "+strconv.Itoa(s.pid())+" runs") {
 		t.Errorf("of the process: %q", e.Causes)
+	}
+}
+
+// A breakpoint that is not where the kernel could have placed it is found, in every
+// process, whatever was counted elsewhere.
+func TestLookGaps(t *testing.T) {
+	program := bpftest.Build(t, "silent")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
+	whole, broken := startSilent(t, program, "call", path, "provided"), startSilent(t, program, "call", path, "provided")
+	f := open(t, path)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Entry, "provided"))
+	whole.goOn()
+	s := collect(t, c)
+	equal(t, "hits", s.Probes[0].Hits, 1)
+	if l := c.Look(s, nil); len(l.Gaps) != 0 || l.Looked(s.Probes[0].ID) != 2 {
+		t.Errorf("of %d processes that are in order, gaps %+v", l.Looked(s.Probes[0].ID), l.Gaps)
+	}
+	restore(t, broken.pid(), f, s.Probes[0].Function)
+	broken.goOn()
+	s = collect(t, c)
+	equal(t, "hits", s.Probes[0].Hits, 1)
+	l := c.Look(s, nil)
+	if len(l.Gaps) != 1 || l.Gaps[0].PID != broken.pid() {
+		t.Errorf("gaps %+v, want one in %d", l.Gaps, broken.pid())
+	}
+}
+
+// restore writes the file's byte over a breakpoint in a process's memory, as if the
+// kernel had not placed it.
+func restore(t *testing.T, pid int, f *symbols.File, fn *symbols.Function) {
+	t.Helper()
+	sight, err := symbols.See(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sight.Close()
+	code, err := f.Code(fn, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/mem", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	for _, r := range sight.Of(f) {
+		if r.Code && r.Holds(fn.Offset) {
+			if _, err := mem.WriteAt(code, int64(r.Start+uint64(fn.Offset-r.Offset))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What may have had the calls is named: a clone that the compiler made, and a function
+// of the name in the program itself.
+func TestWhyRelatives(t *testing.T) {
+	f := open(t, bpftest.Build(t, "clones"))
+	var names []string
+	for _, fn := range f.Clones(&symbols.Function{Symbol: symbols.Symbol{Name: "scaled"}}) {
+		names = append(names, fn.Name)
+	}
+	if len(names) != 1 || names[0] != "scaled.constprop.0" {
+		t.Errorf("clones of scaled: %q", names)
+	}
+	if cut := f.Clones(&symbols.Function{Symbol: symbols.Symbol{Name: "split"}}); len(cut) != 0 {
+		t.Errorf("clones of split: %+v", cut)
+	}
+
+	program := bpftest.Build(t, "silent", "-DTWIN")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
+	s := startSilent(t, program, "idle", path, "provided")
+	target := processTarget(t, s.pid())
+	if !target.Narrow(path) {
+		t.Fatal("it has no such library")
+	}
+	c := newCollectorHere(t, Config{Filter: target.Filter()})
+	place(t, c, request(t, target.Files[0], Entry, "provided"))
+	e := c.Why(&collect(t, c).Probes[0], target)
+	if want := "silent has a provided of its own"; len(e.Causes) != 2 || !strings.HasPrefix(e.Causes[1], want) || e.Proven {
+		t.Errorf("%q, want %q", e.Causes, want)
+	}
+}
+
+// A breakpoint that the kernel has turned into a call is one.
+func TestWhyOptimised(t *testing.T) {
+	program := bpftest.Build(t, "silent")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC", "-DNOP5"))
+	idle, busy := startSilent(t, program, "idle", path, "provided"), startSilent(t, program, "call", path, "provided")
+	f := open(t, path)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Entry, "provided"))
+	busy.goOn()
+	busy.goOn()
+	s := collect(t, c)
+	equal(t, "hits", s.Probes[0].Hits, 2)
+	t.Logf("% x, not called % x", codeAt(t, busy.pid(), f, s.Probes[0].Function), codeAt(t, idle.pid(), f, s.Probes[0].Function))
+	l := c.Look(s, nil)
+	if found := l.found[s.Probes[0].ID]; found.n[present] != 2 || len(l.Gaps) != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// All calls can be in flight, and none have returned.
+func TestWhyNoReturns(t *testing.T) {
+	st := &Stats{Probe: &Probe{Kind: Return}, State: Attached, Hits: 3, InFlight: 3, Latency: &hist.Histogram{}}
+	if e := (*Look)(nil).Why(st); !e.Proven || e.String() != "none of its calls has returned yet: 3 are in flight" {
+		t.Errorf("%+v", e)
+	}
+	st.Returned = 1
+	if e := (*Look)(nil).Why(st); len(e.Causes) != 0 {
+		t.Errorf("%+v", e)
 	}
 }

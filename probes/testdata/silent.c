@@ -1,6 +1,7 @@
 // Maps a library in a way in which a probe of its function may have no hits, and says
 // ready; at a line of input it does what is left to do, and says done:
 //   silent WAY LIBRARY FUNCTION
+// With -DTWIN it has a function of its own that is called as the library's.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -73,6 +74,10 @@ static void patch(void)
 	memset((void *)function, 0x90, 1); // nop
 	mprotect(page(), 4096, PROT_READ | PROT_EXEC);
 }
+
+#ifdef TWIN
+void provided(void) {}
+#endif
 
 int main(int argc, char **argv)
 {
