@@ -413,12 +413,14 @@ func (l *Objects) AdmitCgroup(i int, directory string) error {
 }
 
 // Admitted is how many processes the filter lets through.
-func (l *Objects) Admitted() int {
+func (l *Objects) Admitted() int { return len(l.AdmittedPIDs()) }
+
+// AdmittedPIDs is which processes the filter lets through by their number.
+func (l *Objects) AdmittedPIDs() (pids []int) {
 	var pid uint32
 	var yes uint8
-	n := 0
 	for all := l.objs.Admitted.Iterate(); all.Next(&pid, &yes); {
-		n++
+		pids = append(pids, int(pid))
 	}
-	return n
+	return pids
 }

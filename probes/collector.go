@@ -84,6 +84,7 @@ type Collector struct {
 	host    Host
 	config  Config
 	closers chan struct{} // full: enough links are being closed at once
+	log     *kernelLog    // nil: it may not be read
 
 	latest atomic.Pointer[Snapshot]
 
@@ -344,9 +345,9 @@ func (c *Collector) Finish() (*Snapshot, error) {
 // now on.
 func (c *Collector) Halt() { c.halts() }
 
-// halts takes every probe away for good, and tells how many links are, or were,
-// closed for it. First all are switched off.
-func (c *Collector) halts() (left int) {
+// Quiet has no hit count from now on, and nothing be placed any more. Every breakpoint
+// stays where it is, until Halt.
+func (c *Collector) Quiet() {
 	c.mu.Lock()
 	if !c.final {
 		c.final, c.stopped = true, time.Now()
@@ -360,6 +361,14 @@ func (c *Collector) halts() (left int) {
 			_ = c.settle(p, false)
 		}
 	}
+}
+
+// halts takes every probe away for good, and tells how many links are, or were,
+// closed for it. First all are switched off.
+func (c *Collector) halts() (left int) {
+	c.Quiet()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, p := range c.probes {
 		c.halt(p)
 	}
@@ -378,5 +387,5 @@ func (c *Collector) Close() error {
 	for _, r := range c.rings {
 		errs = append(errs, r.Close())
 	}
-	return errors.Join(append(errs, c.objs.Close())...)
+	return errors.Join(append(errs, c.log.close(), c.objs.Close())...)
 }

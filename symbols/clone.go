@@ -53,3 +53,16 @@ func (f *File) fragment(fn *Function) bool {
 	}
 	return false
 }
+
+// Clones is what the compiler made of a function that can be called in its place:
+// foo.isra.0 and foo.constprop.0 of foo, but not foo.cold, to which foo jumps.
+func (f *File) Clones(of *Function) (all []*Function) {
+	code := f.code()
+	for i := range code {
+		fn := &code[i]
+		if strings.HasPrefix(fn.Name, of.Name+".") && f.CloneOf(fn) == of.Name && !f.fragment(fn) {
+			all = append(all, fn)
+		}
+	}
+	return all
+}

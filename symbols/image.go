@@ -48,7 +48,8 @@ type segment struct {
 	memsz, align      uint64
 }
 
-func (s *segment) isCode() bool { return s.typ == elf.PT_LOAD && s.flags&elf.PF_X != 0 }
+func (s *segment) isLoaded() bool { return s.typ == elf.PT_LOAD }
+func (s *segment) isCode() bool   { return s.isLoaded() && s.flags&elf.PF_X != 0 }
 
 type section struct {
 	name            uint32

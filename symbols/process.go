@@ -210,7 +210,7 @@ func (p *Process) otherRoot() string {
 
 // replaced is what stands at the path of a mapping now.
 func (p *Process) replaced(m Mapping) string {
-	if !m.Deleted || strings.HasPrefix(m.Path, "/memfd:") { // which is on no disk, ever
+	if !m.Deleted || m.InMemory() {
 		return ""
 	}
 	if _, err := os.Stat(p.path("root", m.Path)); err != nil {

@@ -5,7 +5,8 @@
 // stripped ones get their names elsewhere (sources.go, twin.go, debuglink.go,
 // minidebug.go, debuginfod.go, pclntab.go). What IFUNCs chose is learnt from processes
 // (ifunc.go, slots.go, memory.go, witnesses.go), and imports lead to other files
-// (imports.go, scope.go, loader.go). People ask by name (lookup.go, glob.go, search.go,
+// (imports.go, scope.go, loader.go). What a process has mapped and in memory is looked at
+// in sight.go and mappers.go. People ask by name (lookup.go, glob.go, search.go,
 // list.go, complete.go); names are demangled by demangle/ in names.go. Where a
 // breakpoint may go is told by the code itself (inside.go, flow.go, gostack.go) and by
 // the unwind table (frames.go, rows.go, called.go).
@@ -131,6 +132,7 @@ type File struct {
 
 	markers map[string]*marker // by name
 
+	onceListed   listedOnce
 	unwind       framesOnce
 	instructions instructionCache
 

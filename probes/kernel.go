@@ -1,0 +1,131 @@
+package probes
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// KernelCounts is what the kernel itself counted and logged of a run.
+type KernelCounts struct {
+	// Recursions are hits at which the kernel did not run our programs, since one ran on
+	// this CPU already: none since Linux 6.0.
+	Recursions uint64
+	// Runs is how often it ran the program at entries: those that were counted, that the
+	// filter left out, and of probes that were switched off. nil: it does not count,
+	// unless kernel.bpf_stats_enabled is 1.
+	Runs *uint64
+	// Log is what it logged; nil: that may not be read.
+	Log *LogCounts
+}
+
+// LogCounts are lines of the kernel's log. It limits their rate, and processes that
+// have ended are known only if the filter names them: there may have been more.
+type LogCounts struct {
+	Depth  uint64 // returns not followed, of those whose hits count: the thread had 64 pending, of all tools together
+	Killed uint64 // threads, of any process, ended by SIGILL at a return that the kernel could not find
+	Left   uint64 // breakpoints that could not be taken away: they stay, and no program runs at them
+}
+
+// KernelCounts asks the kernel. Its log is that since the collector was made.
+func (c *Collector) KernelCounts() (KernelCounts, error) {
+	var pids []int
+	if !c.config.Filter.Everybody() {
+		pids = c.whom()
+	}
+	k := KernelCounts{Log: c.log.read(pids)}
+	enter, err := c.objs.Enter.Stats()
+	if err != nil {
+		return k, err
+	}
+	leave, err := c.objs.Leave.Stats()
+	if err != nil {
+		return k, err
+	}
+	k.Recursions = enter.RecursionMisses + leave.RecursionMisses
+	if enabled, err := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); err == nil && bytes.HasPrefix(enabled, []byte("1")) {
+		k.Runs = &enter.RunCount
+	}
+	return k, nil
+}
+
+// kernelLog reads what the kernel logs from now on.
+type kernelLog struct{ fd int }
+
+// openKernelLog is nil where the log may not be read.
+func openKernelLog() *kernelLog {
+	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	if _, err := unix.Seek(fd, 0, unix.SEEK_END); err != nil {
+		_ = unix.Close(fd)
+		return nil
+	}
+	return &kernelLog{fd}
+}
+
+func (l *kernelLog) close() error {
+	if l == nil {
+		return nil
+	}
+	return unix.Close(l.fd)
+}
+
+// read counts the lines that were logged since the last time, of these processes; nil:
+// of all.
+func (l *kernelLog) read(pids []int) *LogCounts {
+	if l == nil {
+		return nil
+	}
+	var n LogCounts
+	line := make([]byte, 8192) // the kernel's own limit for one (PRINTK_MESSAGE_MAX)
+	for {
+		got, err := unix.Read(l.fd, line)
+		switch {
+		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.EINTR):
+			continue // some were overwritten: it goes on with the next
+		case err != nil || got <= 0:
+			return &n
+		}
+		n.add(string(line[:got]), pids)
+	}
+}
+
+// add takes a line apart, as kernel/events/uprobes.c writes it (Linux 5.15 to 7.3):
+//
+//	uprobe: omit uretprobe due to nestedness limit pid/tgid=4122/4121
+//	uprobe: mysqld:4122 failed to handle uretprobe, sending SIGILL.
+//	uprobe: uprobetop:99 failed to unregister, leaking uprobe
+func (n *LogCounts) add(line string, pids []int) {
+	head, text, _ := strings.Cut(line, ";")
+	priority, _, _ := strings.Cut(head, ",")
+	const user = 8 // from here on the priorities are those of lines that programs write
+	by, err := strconv.Atoi(priority)
+	text, _, _ = strings.Cut(text, "\n")
+	text, ok := strings.CutPrefix(text, "uprobe: ")
+	if !ok || err != nil || by >= user {
+		return
+	}
+	if _, ids, ok := strings.Cut(text, "nestedness limit pid/tgid="); ok {
+		_, tgid, _ := strings.Cut(ids, "/")
+		if id, err := strconv.Atoi(tgid); err == nil && (pids == nil || slices.Contains(pids, id)) {
+			n.Depth++
+		}
+		return
+	}
+	who, what, ok := strings.Cut(text, " failed to ")
+	tid := who[strings.LastIndexByte(who, ':')+1:]
+	switch {
+	case !ok:
+	case strings.HasPrefix(what, "handle uretprobe"): // it has ended: of which process it was is not known
+		n.Killed++
+	case strings.HasPrefix(what, "unregister") && exists("/proc/self/task/"+tid):
+		n.Left++
+	}
+}

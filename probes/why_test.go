@@ -1,0 +1,266 @@
+package probes
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"uprobetop/bpf/bpftest"
+	"uprobetop/probes/hist"
+	"uprobetop/symbols"
+)
+
+// silent is a process of testdata/silent.c.
+type silent struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func startSilent(t *testing.T, program, way, library, function string) *silent {
+	t.Helper()
+	s := &silent{t: t, cmd: exec.Command(program, way, library, function)}
+	s.cmd.Stderr = os.Stderr
+	s.in, s.out = bpftest.Start(t, s.cmd)
+	s.says("ready\n")
+	return s
+}
+
+func (s *silent) says(want string) {
+	s.t.Helper()
+	if line, err := s.out.ReadString('\n'); line != want {
+		s.t.Fatalf("the target says %q, %v", line, err)
+	}
+}
+
+func (s *silent) goOn() {
+	s.t.Helper()
+	if _, err := io.WriteString(s.in, "\n"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.says("done\n")
+}
+
+func (s *silent) pid() int { return s.cmd.Process.Pid }
+
+// library is a copy of a library that nobody else maps.
+func library(t *testing.T, built string) string {
+	t.Helper()
+	content, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "libsilent.so.1")
+	if err := os.WriteFile(path, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// why places a probe on a function of a file, lets the process go on, and asks.
+func why(t *testing.T, f *symbols.File, filter Filter, kind Kind, function string, goOn func()) (Explanation, *Collector) {
+	t.Helper()
+	c := newCollectorHere(t, Config{Filter: filter})
+	r := request(t, f, kind, function)
+	r.Accepted = true
+	place(t, c, r)
+	if goOn != nil {
+		goOn()
+	}
+	return c.Why(&collect(t, c).Probes[0], nil), c
+}
+
+// Each way in which there is no breakpoint, or nobody comes to it, is told from all
+// others.
+func TestWhy(t *testing.T) {
+	program, built := bpftest.Build(t, "silent"), bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC")
+	for _, tt := range []struct {
+		way    string
+		goOn   bool
+		want   string // in the first cause; # is the process
+		proven bool
+	}{
+		{"idle", false, "no call reached this address: not called, or inlined into its callers", false},
+		{"shared", false, "libsilent.so.1 is mapped shared by #", true},
+		{"writable", false, "libsilent.so.1 is mapped writable by #", true},
+		{"once", true, "the breakpoint is not in #: its mapping was writable", true},
+		{"copied", false, "the code of libsilent.so.1 was copied into anonymous memory by #", true},
+		{"patch", true, "the code in # is neither that of the file nor a breakpoint (90)", true},
+		{"memfd", false, "/memfd:libsilent.so.1 is mapped by #, and another file is probed", true},
+		{"later", false, "libsilent.so.1 is not mapped by #", true},
+		{"later", true, "no call reached this address", false},
+	} {
+		t.Run(tt.way, func(t *testing.T) {
+			path := library(t, built)
+			s := startSilent(t, program, tt.way, path, "provided")
+			var goOn func()
+			if tt.goOn {
+				goOn = s.goOn
+			}
+			f := open(t, path)
+			filter := Filter{PIDs: []int{s.pid()}}
+			e, _ := why(t, f, filter, Entry, "provided", goOn)
+			who := "silent " + strconv.Itoa(s.pid())
+			if want := strings.ReplaceAll(tt.want, "#", who); len(e.Causes) == 0 || !strings.HasPrefix(e.Causes[0], want) || e.Proven != tt.proven {
+				t.Errorf("proven: %v, %q\nwant %q", e.Proven, e.Causes, want)
+			}
+		})
+	}
+}
+
+// Processes that the filter leaves out had the hits.
+func TestWhyFiltered(t *testing.T) {
+	program := bpftest.Build(t, "silent")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
+	idle, busy := startSilent(t, program, "idle", path, "provided"), startSilent(t, program, "call", path, "provided")
+	e, _ := why(t, open(t, path), Filter{PIDs: []int{idle.pid()}, Follow: true}, Entry, "provided", busy.goOn)
+	if !e.Proven || len(e.Causes) == 0 || e.Causes[0] != "1 hit was of others, whom the filter leaves out" {
+		t.Errorf("proven: %v, %q", e.Proven, e.Causes)
+	}
+}
+
+// Of a file that nobody maps, and of one that was replaced on disk, everybody is asked.
+func TestWhyNobody(t *testing.T) {
+	program := bpftest.Build(t, "silent")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
+	s := startSilent(t, program, "idle", path, "provided")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".new", content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path)
+	e, c := why(t, f, Filter{}, Entry, "provided", nil)
+	if len(e.Causes) == 0 || !strings.HasPrefix(e.Causes[0], "no process maps libsilent.so.1") {
+		t.Errorf("of the file on disk: %q", e.Causes)
+	}
+	c.Close()
+	e, _ = why(t, f, Filter{PIDs: []int{s.pid()}}, Entry, "provided", nil)
+	if len(e.Causes) == 0 || !strings.HasPrefix(e.Causes[0], "an older "+path+", deleted since, is what silent "+strconv.Itoa(s.pid())+" runs") {
+		t.Errorf("of the process: %q", e.Causes)
+	}
+}
+
+// A breakpoint that is not where the kernel could have placed it is found, in every
+// process, whatever was counted elsewhere.
+func TestLookGaps(t *testing.T) {
+	program := bpftest.Build(t, "silent")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
+	whole, broken := startSilent(t, program, "call", path, "provided"), startSilent(t, program, "call", path, "provided")
+	f := open(t, path)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Entry, "provided"))
+	whole.goOn()
+	s := collect(t, c)
+	equal(t, "hits", s.Probes[0].Hits, 1)
+	if l := c.Look(s, nil); len(l.Gaps) != 0 || l.Looked(s.Probes[0].ID) != 2 {
+		t.Errorf("of %d processes that are in order, gaps %+v", l.Looked(s.Probes[0].ID), l.Gaps)
+	}
+	restore(t, broken.pid(), f, s.Probes[0].Function)
+	broken.goOn()
+	s = collect(t, c)
+	equal(t, "hits", s.Probes[0].Hits, 1)
+	l := c.Look(s, nil)
+	if len(l.Gaps) != 1 || l.Gaps[0].PID != broken.pid() {
+		t.Errorf("gaps %+v, want one in %d", l.Gaps, broken.pid())
+	}
+}
+
+// restore writes the file's byte over a breakpoint in a process's memory, as if the
+// kernel had not placed it.
+func restore(t *testing.T, pid int, f *symbols.File, fn *symbols.Function) {
+	t.Helper()
+	sight, err := symbols.See(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sight.Close()
+	code, err := f.Code(fn, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/mem", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	for _, r := range sight.Of(f) {
+		if r.Code && r.Holds(fn.Offset) {
+			if _, err := mem.WriteAt(code, int64(r.Start+uint64(fn.Offset-r.Offset))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What may have had the calls is named: a clone that the compiler made, and a function
+// of the name in the program itself.
+func TestWhyRelatives(t *testing.T) {
+	f := open(t, bpftest.Build(t, "clones"))
+	var names []string
+	for _, fn := range f.Clones(&symbols.Function{Symbol: symbols.Symbol{Name: "scaled"}}) {
+		names = append(names, fn.Name)
+	}
+	if len(names) != 1 || names[0] != "scaled.constprop.0" {
+		t.Errorf("clones of scaled: %q", names)
+	}
+	if cut := f.Clones(&symbols.Function{Symbol: symbols.Symbol{Name: "split"}}); len(cut) != 0 {
+		t.Errorf("clones of split: %+v", cut)
+	}
+
+	program := bpftest.Build(t, "silent", "-DTWIN")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
+	s := startSilent(t, program, "idle", path, "provided")
+	target := processTarget(t, s.pid())
+	if !target.Narrow(path) {
+		t.Fatal("it has no such library")
+	}
+	c := newCollectorHere(t, Config{Filter: target.Filter()})
+	place(t, c, request(t, target.Files[0], Entry, "provided"))
+	e := c.Why(&collect(t, c).Probes[0], target)
+	if want := "silent has a provided of its own"; len(e.Causes) != 2 || !strings.HasPrefix(e.Causes[1], want) || e.Proven {
+		t.Errorf("%q, want %q", e.Causes, want)
+	}
+}
+
+// A breakpoint that the kernel has turned into a call is one.
+func TestWhyOptimised(t *testing.T) {
+	program := bpftest.Build(t, "silent")
+	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC", "-DNOP5"))
+	idle, busy := startSilent(t, program, "idle", path, "provided"), startSilent(t, program, "call", path, "provided")
+	f := open(t, path)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Entry, "provided"))
+	busy.goOn()
+	busy.goOn()
+	s := collect(t, c)
+	equal(t, "hits", s.Probes[0].Hits, 2)
+	t.Logf("% x, not called % x", codeAt(t, busy.pid(), f, s.Probes[0].Function), codeAt(t, idle.pid(), f, s.Probes[0].Function))
+	l := c.Look(s, nil)
+	if found := l.found[s.Probes[0].ID]; found.n[present] != 2 || len(l.Gaps) != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// All calls can be in flight, and none have returned.
+func TestWhyNoReturns(t *testing.T) {
+	st := &Stats{Probe: &Probe{Kind: Return}, State: Attached, Hits: 3, InFlight: 3, Latency: &hist.Histogram{}}
+	if e := (*Look)(nil).Why(st); !e.Proven || e.String() != "none of its calls has returned yet: 3 are in flight" {
+		t.Errorf("%+v", e)
+	}
+	st.Returned = 1
+	if e := (*Look)(nil).Why(st); len(e.Causes) != 0 {
+		t.Errorf("%+v", e)
+	}
+}
