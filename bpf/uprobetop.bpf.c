@@ -20,6 +20,9 @@
  * Cold path: `flush`, run by user space at every tick, writes what changed
  * into the ring buffer `records`. Nothing else writes there.
  *
+ * `inside`, which user space reads as a file, enumerates the calls that have not
+ * returned (inside.h).
+ *
  * Hooks: exec and exit end the calls that a thread was in; fork carries the
  * filter on to children.
  */
@@ -167,6 +170,8 @@ static __always_inline int admits(void) { return !filtered || listed(); }
 #include "hist.h"
 
 #include "flush.h"
+
+#include "inside.h"
 
 SEC("uprobe.multi")
 int enter(struct pt_regs *ctx)

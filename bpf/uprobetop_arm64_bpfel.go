@@ -137,10 +137,12 @@ type uprobetopRecord struct {
 type uprobetopRecordKind uint32
 
 const (
-	uprobetopRecordKindRECORD_CELL  uprobetopRecordKind = 1
-	uprobetopRecordKindRECORD_GROUP uprobetopRecordKind = 2
-	uprobetopRecordKindRECORD_TICK  uprobetopRecordKind = 3
-	uprobetopRecordKindRECORD_CALL  uprobetopRecordKind = 4
+	uprobetopRecordKindRECORD_CELL       uprobetopRecordKind = 1
+	uprobetopRecordKindRECORD_GROUP      uprobetopRecordKind = 2
+	uprobetopRecordKindRECORD_TICK       uprobetopRecordKind = 3
+	uprobetopRecordKindRECORD_CALL       uprobetopRecordKind = 4
+	uprobetopRecordKindRECORD_INSIDE     uprobetopRecordKind = 5
+	uprobetopRecordKindRECORD_ENUMERATED uprobetopRecordKind = 6
 )
 
 type uprobetopSentGroups struct {
@@ -204,6 +206,7 @@ const (
 	uprobetopMapSwitches          = "switches"
 	uprobetopProgEnter            = "enter"
 	uprobetopProgFlush            = "flush"
+	uprobetopProgInside           = "inside"
 	uprobetopProgLeave            = "leave"
 	uprobetopProgOnExec           = "on_exec"
 	uprobetopProgOnExit           = "on_exit"
@@ -271,6 +274,7 @@ type uprobetopSpecs struct {
 type uprobetopProgramSpecs struct {
 	Enter  *ebpf.ProgramSpec `ebpf:"enter"`
 	Flush  *ebpf.ProgramSpec `ebpf:"flush"`
+	Inside *ebpf.ProgramSpec `ebpf:"inside"`
 	Leave  *ebpf.ProgramSpec `ebpf:"leave"`
 	OnExec *ebpf.ProgramSpec `ebpf:"on_exec"`
 	OnExit *ebpf.ProgramSpec `ebpf:"on_exit"`
@@ -404,6 +408,7 @@ type uprobetopVariables struct {
 type uprobetopPrograms struct {
 	Enter  *ebpf.Program `ebpf:"enter"`
 	Flush  *ebpf.Program `ebpf:"flush"`
+	Inside *ebpf.Program `ebpf:"inside"`
 	Leave  *ebpf.Program `ebpf:"leave"`
 	OnExec *ebpf.Program `ebpf:"on_exec"`
 	OnExit *ebpf.Program `ebpf:"on_exit"`
@@ -414,6 +419,7 @@ func (p *uprobetopPrograms) Close() error {
 	return _UprobetopClose(
 		p.Enter,
 		p.Flush,
+		p.Inside,
 		p.Leave,
 		p.OnExec,
 		p.OnExit,

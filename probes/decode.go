@@ -57,26 +57,44 @@ type decoder struct {
 	heldBack   uint64              // calls not reported, of all probes there ever were
 	callsLost  uint64              // likewise, for want of room in the ring
 	calls      []bpf.Call          // reported since the last tick that was taken
+	inside     enumeration         // calls in flight, as last enumerated
+	entering   enumeration         // and as far as the next one has come
 }
 
 func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
 
-// read takes one record of either ring buffer as it came and tells whether it
-// ended a tick. A record that makes no sense is an error and changes nothing.
+// read takes one record as it came, from either ring buffer or an enumeration, and
+// tells whether it ended a tick. A record that makes no sense is an error and
+// changes nothing.
 func (d *decoder) read(raw []byte) (tick bool, err error) {
-	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordCall {
-		var c bpf.Call
-		if err := parseCall(raw, &c); err != nil {
-			return false, err
+	if len(raw) >= 4 {
+		switch kind := binary.NativeEndian.Uint32(raw); kind {
+		case bpf.RecordCall, bpf.RecordInside, bpf.RecordEnumerated:
+			return false, d.readCall(kind, raw)
 		}
-		d.calls = append(d.calls, c)
-		return false, nil
 	}
 	var r bpf.Record
 	if err := parseRecord(raw, &r); err != nil {
 		return false, err
 	}
 	return d.apply(&r)
+}
+
+func (d *decoder) readCall(kind uint32, raw []byte) error {
+	var c bpf.Call
+	if err := parseCall(raw, &c); err != nil {
+		return err
+	}
+	switch kind {
+	case bpf.RecordCall:
+		d.calls = append(d.calls, c)
+	case bpf.RecordInside:
+		d.entering.add(&c)
+	case bpf.RecordEnumerated:
+		d.inside, d.entering = d.entering, enumeration{}
+		d.inside.at = c.At
+	}
+	return nil
 }
 
 // takeCalls gives the calls reported by now, in the order of their returns, for a
@@ -132,7 +150,10 @@ func (d *decoder) numbers(cookie uint64) *numbers {
 }
 
 // forget drops a probe's numbers.
-func (d *decoder) forget(cookie uint64) { delete(d.probes, cookie) }
+func (d *decoder) forget(cookie uint64) {
+	delete(d.probes, cookie)
+	delete(d.inside.of, cookie)
+}
 
 // measure writes all that records told of a probe into s, in new memory. stood
 // says that it was attached at some time: else there is no ledger.
@@ -185,4 +206,5 @@ func (n *numbers) ledger(s *Stats) {
 	s.Missed = Missed{Depth: sum[bpf.MissedDepth], NoSlot: sum[bpf.MissedNoSlot]}
 	s.Latency = &hist.Histogram{Counts: n.counts, Sum: sum[bpf.SumNs], Min: ^minNot, Max: maxNs}
 	s.Latency.Settle()
+	s.Callees = time.Duration(sum[bpf.CalleesNs])
 }

@@ -21,6 +21,7 @@ const (
 	maxPerCPU   = 1 << 23 // probes × CPUs of a snapshot
 	maxCells    = 1 << 20 // counters that count, one a probe and CPU
 	maxCalls    = 1 << 16 // single calls of a snapshot
+	maxInside   = 1 << 18 // listed calls in flight
 	maxTime     = 100 * 365 * 24 * time.Hour
 )
 
