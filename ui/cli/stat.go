@@ -375,5 +375,8 @@ func (f *statFlags) print(s Streams, snap *probes.Snapshot, doubts []string) err
 		}
 		return export.JSON(s.Out, snap)
 	}
-	return table(s.Out, snap, f.interval != 0, doubts)
+	if err := table(s.Out, snap, f.interval != 0, doubts); err != nil || !snap.Final {
+		return err
+	}
+	return hungLines(s.Out, snap, f.slow)
 }
