@@ -8,6 +8,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 	"unsafe"
@@ -33,13 +34,15 @@ type (
 	Hist = uprobetopHist
 )
 
-// The kinds of record: the first number of each. RecordCall is of a Call, the
-// others are of a Record.
+// The kinds of record: the first number of each. RecordCall, RecordInside and
+// RecordEnumerated are of a Call, the others are of a Record.
 const (
-	RecordCell  = uint32(uprobetopRecordKindRECORD_CELL)
-	RecordGroup = uint32(uprobetopRecordKindRECORD_GROUP)
-	RecordTick  = uint32(uprobetopRecordKindRECORD_TICK)
-	RecordCall  = uint32(uprobetopRecordKindRECORD_CALL)
+	RecordCell       = uint32(uprobetopRecordKindRECORD_CELL)
+	RecordGroup      = uint32(uprobetopRecordKindRECORD_GROUP)
+	RecordTick       = uint32(uprobetopRecordKindRECORD_TICK)
+	RecordCall       = uint32(uprobetopRecordKindRECORD_CALL)
+	RecordInside     = uint32(uprobetopRecordKindRECORD_INSIDE)
+	RecordEnumerated = uint32(uprobetopRecordKindRECORD_ENUMERATED)
 )
 
 // Fields is the number of counters in a cell, and of values in a Record.
@@ -176,8 +179,9 @@ type Objects struct {
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
-	objs  uprobetopObjects
-	hooks []link.Link
+	objs   uprobetopObjects
+	hooks  []link.Link
+	inside *link.Iter
 }
 
 // Load loads the programs and maps and attaches the hooks. An error that says
@@ -224,6 +228,10 @@ func Load(o Options) (*Objects, error) {
 			return nil, fmt.Errorf("the kernel does not attach the hook %s: %w", p, err)
 		}
 		l.hooks = append(l.hooks, h)
+	}
+	if l.inside, err = link.AttachIter(link.IterOptions{Program: l.objs.Inside}); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("the kernel does not attach the iterator over threads: %w", err)
 	}
 	return l, nil
 }
@@ -301,6 +309,9 @@ func (l *Objects) Close() error {
 	if l.Session != nil {
 		errs = append(errs, l.Session.Close())
 	}
+	if l.inside != nil {
+		errs = append(errs, l.inside.Close())
+	}
 	return errors.Join(append(errs, l.objs.Close())...)
 }
 
@@ -314,6 +325,16 @@ func (l *Objects) Flush(first, last int, budget time.Duration) (next int, err er
 		return 0, fmt.Errorf("the kernel does not run the flush: %w", err)
 	}
 	return int(args.Next), nil
+}
+
+// Inside enumerates the calls that have not returned, as reading goes on: each is a
+// RecordInside, and a RecordEnumerated ends them.
+func (l *Objects) Inside() (io.ReadCloser, error) {
+	r, err := l.inside.Open()
+	if err != nil {
+		return nil, fmt.Errorf("the kernel does not enumerate the calls in flight: %w", err)
+	}
+	return r, nil
 }
 
 // Switch is what the programs do at a hit of a probe.

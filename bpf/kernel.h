@@ -43,13 +43,28 @@ struct sched_info { /* without CONFIG_SCHED_INFO it is empty */
 };
 
 struct task_struct {
-	int tgid;
+	unsigned int __state; /* 0: running, or ready to */
+	int pid, tgid;
+	char comm[16];
+	unsigned long sas_ss_sp, sas_ss_size; /* sigaltstack */
 	struct mm_struct *mm;
 	struct signal_struct *signal;
 	struct uprobe_task *utask;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
+};
+
+/* include/linux/bpf.h: what runs through a file that a BPF program writes. */
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task; /* 0: there are no more */
 };
 
 #pragma clang attribute pop

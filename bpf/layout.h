@@ -118,6 +118,8 @@ enum record_kind {
 	RECORD_TICK,
 	RECORD_CALL,
 	RECORD_SHARE,
+	RECORD_INSIDE,     /* a struct call that has not returned; see inside.h */
+	RECORD_ENUMERATED, /* and the end of them; of its struct call only `at` says something */
 };
 
 struct record {
@@ -152,13 +154,13 @@ struct contexts {
 
 /*
  * A record in the ring buffer `calls`: one call, RECORD_CALL. It begins as every
- * record does.
+ * record does. A RECORD_INSIDE is a call as far as it has come.
  */
 struct call {
 	__u32 kind;
 	__u32 cpu; /* on which it returned */
 	__u64 cookie;
-	__u64 at; /* CLOCK_MONOTONIC at the return, ns */
+	__u64 at; /* CLOCK_MONOTONIC at the return, or when it was looked at, ns */
 	__u64 start;
 	__u64 callees;
 	__u32 tgid;

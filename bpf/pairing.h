@@ -123,10 +123,12 @@ static __always_inline void push(struct pt_regs *ctx, struct cell *c, __u64 cook
 		return;
 	}
 	f = &s->frame[depth & (STACK_FRAMES - 1)];
-	f->cookie = cookie;
+	/* Another CPU may be reading along (inside.h): it skips what has no start. */
+	*(volatile __u64 *)&f->start = 0;
+	*(volatile __u64 *)&f->cookie = cookie;
 	f->sp = sp;
 	f->callees = 0;
-	s->depth = depth + 1;
+	*(volatile __u64 *)&s->depth = depth + 1;
 	add(c, CELL_PUSHED, 1);
 	/* Last: our own time is not the function's. */
 	f->start = remember ? begin_call(ctx, depth) : bpf_ktime_get_ns();

@@ -22,6 +22,9 @@
  * into the ring buffer `records`; flush_shares does so for the entries of threads.
  * Nothing else writes there.
  *
+ * `inside`, which user space reads as a file, enumerates the calls that have not
+ * returned (inside.h).
+ *
  * Hooks: exec and exit end the calls that a thread was in; fork carries the
  * filter on to children.
  */
@@ -62,6 +65,8 @@ const enum switch_flags *unused_switch_flags __attribute__((unused));
 #include "hist.h"
 #include "shares.h"
 #include "flush.h"
+
+#include "inside.h"
 
 SEC("uprobe.multi")
 int enter(struct pt_regs *ctx)

@@ -137,11 +137,13 @@ type uprobetopRecord struct {
 type uprobetopRecordKind uint32
 
 const (
-	uprobetopRecordKindRECORD_CELL  uprobetopRecordKind = 1
-	uprobetopRecordKindRECORD_GROUP uprobetopRecordKind = 2
-	uprobetopRecordKindRECORD_TICK  uprobetopRecordKind = 3
-	uprobetopRecordKindRECORD_CALL  uprobetopRecordKind = 4
-	uprobetopRecordKindRECORD_SHARE uprobetopRecordKind = 5
+	uprobetopRecordKindRECORD_CELL       uprobetopRecordKind = 1
+	uprobetopRecordKindRECORD_GROUP      uprobetopRecordKind = 2
+	uprobetopRecordKindRECORD_TICK       uprobetopRecordKind = 3
+	uprobetopRecordKindRECORD_CALL       uprobetopRecordKind = 4
+	uprobetopRecordKindRECORD_SHARE      uprobetopRecordKind = 5
+	uprobetopRecordKindRECORD_INSIDE     uprobetopRecordKind = 6
+	uprobetopRecordKindRECORD_ENUMERATED uprobetopRecordKind = 7
 )
 
 type uprobetopSentGroups struct {
@@ -262,6 +264,7 @@ const (
 	uprobetopProgEnter            = "enter"
 	uprobetopProgFlush            = "flush"
 	uprobetopProgFlushShares      = "flush_shares"
+	uprobetopProgInside           = "inside"
 	uprobetopProgLeave            = "leave"
 	uprobetopProgOnExec           = "on_exec"
 	uprobetopProgOnExit           = "on_exit"
@@ -336,6 +339,7 @@ type uprobetopProgramSpecs struct {
 	Enter       *ebpf.ProgramSpec `ebpf:"enter"`
 	Flush       *ebpf.ProgramSpec `ebpf:"flush"`
 	FlushShares *ebpf.ProgramSpec `ebpf:"flush_shares"`
+	Inside      *ebpf.ProgramSpec `ebpf:"inside"`
 	Leave       *ebpf.ProgramSpec `ebpf:"leave"`
 	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
 	OnExit      *ebpf.ProgramSpec `ebpf:"on_exit"`
@@ -491,6 +495,7 @@ type uprobetopPrograms struct {
 	Enter       *ebpf.Program `ebpf:"enter"`
 	Flush       *ebpf.Program `ebpf:"flush"`
 	FlushShares *ebpf.Program `ebpf:"flush_shares"`
+	Inside      *ebpf.Program `ebpf:"inside"`
 	Leave       *ebpf.Program `ebpf:"leave"`
 	OnExec      *ebpf.Program `ebpf:"on_exec"`
 	OnExit      *ebpf.Program `ebpf:"on_exit"`
@@ -502,6 +507,7 @@ func (p *uprobetopPrograms) Close() error {
 		p.Enter,
 		p.Flush,
 		p.FlushShares,
+		p.Inside,
 		p.Leave,
 		p.OnExec,
 		p.OnExit,

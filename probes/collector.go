@@ -67,7 +67,7 @@ type Tap interface {
 	// Begin comes once, before all else, with the snapshot before the first tick,
 	// the numbers of the CPUs that are online and of those that are possible.
 	Begin(s *Snapshot, online []int, possible int)
-	// Sample is a record as it came from a ring buffer. raw is overwritten after the
+	// Sample is a record as it came from the kernel. raw is overwritten after the
 	// call.
 	Sample(raw []byte)
 	// Tick is the snapshot that the samples since the last one led to.
@@ -93,6 +93,8 @@ type Collector struct {
 	decoder *decoder
 	last    *Snapshot
 	lastAt  uint64 // decoder.at of last
+
+	nextLook time.Time // when the calls in flight may be enumerated again
 
 	mu        sync.Mutex      // guards what follows
 	probes    []*probe        // in order of ID
@@ -186,6 +188,9 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		return nil, err
 	}
 	s := c.snapshot()
+	if err := c.lookInside(s); err != nil {
+		return nil, err
+	}
 	if c.config.Tap != nil {
 		c.config.Tap.Tick(s)
 	}
@@ -262,15 +267,20 @@ func (c *Collector) drainRing(ring *ringbuf.Reader) (done bool, err error) {
 		if err != nil {
 			return done, fmt.Errorf("the ring buffer cannot be read: %w", err)
 		}
-		if c.config.Tap != nil {
-			c.config.Tap.Sample(raw.RawSample)
-		}
-		tick, err := c.decoder.read(raw.RawSample)
+		tick, err := c.take(raw.RawSample)
 		if err != nil {
 			return done, err
 		}
 		done = done || tick
 	}
+}
+
+// take has a record decoded, and tells whether it ended a tick.
+func (c *Collector) take(raw []byte) (tick bool, err error) {
+	if c.config.Tap != nil {
+		c.config.Tap.Sample(raw)
+	}
+	return c.decoder.read(raw)
 }
 
 // snapshot makes an immutable copy of all the numbers.

@@ -61,20 +61,21 @@ type decoder struct {
 	callsLost  uint64              // likewise, for want of room in the ring
 	calls      []bpf.Call          // reported since the last tick that was taken
 	shares     int                 // entries of threads, of all probes
+	inside     enumeration         // calls in flight, as last enumerated
+	entering   enumeration         // and as far as the next one has come
 }
 
 func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
 
-// read takes one record as it came from the kernel and tells whether it ended a
-// tick. A record that makes no sense is an error and changes nothing.
+// read takes one record as it came, from either ring buffer or an enumeration, and
+// tells whether it ended a tick. A record that makes no sense is an error and
+// changes nothing.
 func (d *decoder) read(raw []byte) (tick bool, err error) {
-	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordCall {
-		var c bpf.Call
-		if err := parseCall(raw, &c); err != nil {
-			return false, err
+	if len(raw) >= 4 {
+		switch kind := binary.NativeEndian.Uint32(raw); kind {
+		case bpf.RecordCall, bpf.RecordInside, bpf.RecordEnumerated:
+			return false, d.readCall(kind, raw)
 		}
-		d.calls = append(d.calls, c)
-		return false, nil
 	}
 	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordShare {
 		return false, d.share(raw)
@@ -84,6 +85,23 @@ func (d *decoder) read(raw []byte) (tick bool, err error) {
 		return false, err
 	}
 	return d.apply(&r)
+}
+
+func (d *decoder) readCall(kind uint32, raw []byte) error {
+	var c bpf.Call
+	if err := parseCall(raw, &c); err != nil {
+		return err
+	}
+	switch kind {
+	case bpf.RecordCall:
+		d.calls = append(d.calls, c)
+	case bpf.RecordInside:
+		d.entering.add(&c)
+	case bpf.RecordEnumerated:
+		d.inside, d.entering = d.entering, enumeration{}
+		d.inside.at = c.At
+	}
+	return nil
 }
 
 // takeCalls gives the calls reported by now, in the order of their returns, for a
@@ -145,6 +163,7 @@ func (d *decoder) numbers(cookie uint64) *numbers {
 func (d *decoder) forget(cookie uint64) {
 	d.forgetThreads(cookie)
 	delete(d.probes, cookie)
+	delete(d.inside.of, cookie)
 }
 
 // measure writes all that records told of a probe into s, in new memory. stood
@@ -201,4 +220,5 @@ func (n *numbers) ledger(s *Stats) {
 	s.Missed = Missed{Depth: sum[bpf.MissedDepth], NoSlot: sum[bpf.MissedNoSlot]}
 	s.Latency = &hist.Histogram{Counts: n.counts, Sum: sum[bpf.SumNs], Min: ^minNot, Max: maxNs}
 	s.Latency.Settle()
+	s.Callees = time.Duration(sum[bpf.CalleesNs])
 }

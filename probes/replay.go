@@ -198,7 +198,7 @@ func (r *Replay) feed(s *recording.Sample) error {
 	}
 	kind, index := binary.NativeEndian.Uint32(s.Raw), binary.NativeEndian.Uint32(s.Raw[4:])
 	cookie := binary.NativeEndian.Uint64(s.Raw[8:])
-	if kind != bpf.RecordTick && !r.table.cookies[cookie] {
+	if kind != bpf.RecordTick && kind != bpf.RecordEnumerated && !r.table.cookies[cookie] {
 		return nil
 	}
 	if kind == bpf.RecordCell {
@@ -219,6 +219,9 @@ func (r *Replay) feed(s *recording.Sample) error {
 	}
 	if len(r.decoder.calls) > maxCalls {
 		return fmt.Errorf("it has more than %d calls in one tick", maxCalls)
+	}
+	if r.decoder.entering.kept > maxInside {
+		return fmt.Errorf("it has more than %d calls in flight", maxInside)
 	}
 	return nil
 }
@@ -282,6 +285,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 	for i := range s.Calls {
 		s.Calls[i].Probe += r.base
 	}
+	r.decoder.enumerated(s)
 	r.last = s
 	return s
 }

@@ -33,6 +33,16 @@ func sameSnapshot(t *testing.T, live, again *Snapshot) {
 	a.At, b.At = time.Time{}, time.Time{}
 	sameCalls(t, a.Calls, b.Calls)
 	a.Calls, b.Calls = nil, nil
+	if (a.Inside == nil) != (b.Inside == nil) {
+		t.Errorf("tick %d: inside are %+v, were %+v", a.Seq, b.Inside, a.Inside)
+	} else if a.Inside != nil {
+		was, is := *a.Inside, *b.Inside
+		if was.Total != is.Total || !was.At.Equal(is.At) {
+			t.Errorf("tick %d: %d are inside at %v, were %d at %v", a.Seq, is.Total, is.At, was.Total, was.At)
+		}
+		sameCalls(t, was.Calls, is.Calls)
+	}
+	a.Inside, b.Inside = nil, nil
 	a.Probes, b.Probes = nil, nil
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("tick %d is\n%+v\nwas\n%+v", a.Seq, b, a)

@@ -22,6 +22,7 @@ const (
 	maxCells    = 1 << 20 // counters that count, one a probe and CPU
 	maxCalls    = 1 << 16 // single calls of a snapshot
 	maxShares   = 1 << 16 // threads of watched probes
+	maxInside   = 1 << 18 // listed calls in flight
 	maxTime     = 100 * 365 * 24 * time.Hour
 )
 

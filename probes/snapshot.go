@@ -83,6 +83,10 @@ type Snapshot struct {
 	// order in which they returned.
 	Calls []Call
 
+	// Inside is who is inside the timed functions now; nil: nobody, or it is not
+	// known. Where listing them takes long, it can be of a tick before.
+	Inside *Inside
+
 	Placing, Leaving Progress // what the kernel is being asked for now
 
 	// Unfollowed counts processes whose hits should count, as children of
@@ -158,9 +162,20 @@ type Stats struct {
 	CallsLost uint64 // and those whose report did not fit into the ring buffer
 
 	Latency *hist.Histogram
-	Load    float64 // Σ latency ÷ time over the snapshot's interval
+	Load    float64       // Σ latency ÷ time over the snapshot's interval
+	Callees time.Duration // part of Σ latency: in other timed probes, called directly
+	Oldest  time.Duration // age of the oldest call in flight; 0: there is none, or it is not known
 
 	Threads *Threads // by thread; nil: it is not watched
+}
+
+// Self is the part of Σ latency that was spent in the function itself, and in what
+// it called that is not timed.
+func (s *Stats) Self() time.Duration {
+	if s.Latency == nil {
+		return 0
+	}
+	return max(time.Duration(s.Latency.Sum)-s.Callees, 0)
 }
 
 // Stood tells whether the probe ever counted: if not, its 0 is none.

@@ -71,6 +71,7 @@ func less(st, base *probes.Stats) *probes.Stats {
 	d.Missed.NoSlot -= base.Missed.NoSlot
 	d.Orphans -= base.Orphans
 	d.Filtered -= base.Filtered
+	d.Callees -= base.Callees
 	d.PerCPU = slices.Clone(st.PerCPU)
 	for i, hits := range since(st.PerCPU, base.PerCPU) {
 		d.PerCPU[i].Hits = hits

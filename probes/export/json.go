@@ -31,6 +31,8 @@ type object struct {
 	Probes   []probe  `json:"probes"`
 	Lost     lost     `json:"lost"`
 	HeldBack held     `json:"held_back"`
+
+	Inside []insider `json:"in_flight_calls"`
 }
 
 type target struct {
@@ -81,8 +83,9 @@ type probe struct {
 	Orphans    *uint64   `json:"orphans"`
 	Filtered   *uint64   `json:"filtered"`
 	Missed     *missed   `json:"missed"`
-	Oldest     *uint64   `json:"oldest_in_flight_ns"`
+	Oldest     *int64    `json:"oldest_in_flight_ns"`
 	Load       *float64  `json:"load"`
+	Self       *int64    `json:"self_ns"` // of the sum of latency_ns
 	Latency    *latency  `json:"latency_ns"`
 	Cost       *struct{} `json:"cost"`
 	shares
@@ -160,6 +163,7 @@ func JSONBy(w io.Writer, s *probes.Snapshot, by By) error {
 		}
 		o.Probes = append(o.Probes, probeObject(s, st, by))
 	}
+	o.Inside = insiders(s)
 	return writeLine(w, o)
 }
 
@@ -215,6 +219,12 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 		p.UnwoundBy = &unwound{st.Unwound.Jump, st.Unwound.Exec, st.Unwound.Exit}
 	}
 	p.Latency = latencyObject(st.Latency)
+	self := st.Self().Nanoseconds()
+	p.Self = &self
+	if st.Oldest > 0 {
+		oldest := st.Oldest.Nanoseconds()
+		p.Oldest = &oldest
+	}
 	return p
 }
 

@@ -24,12 +24,15 @@ func snapshot() *probes.Snapshot {
 		Seq: 8, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Elapsed: 2 * time.Second,
 		Interval: 250 * time.Millisecond, Kernel: "6.18.44", CPUs: 2, Method: "uprobe_multi",
 		Filter: probes.Filter{PIDs: []int{4121}, TIDs: []int{4130}, Cgroups: []string{"/sys/fs/cgroup/a", "/sys/fs/cgroup/b"}},
+		Inside: &probes.Inside{Total: 1, Calls: []probes.Call{{
+			PID: 4121, TID: 4130, Comm: "worker", At: time.Date(2026, 1, 2, 3, 4, 4, 0, time.UTC), Latency: 2 * time.Second, Callees: 30,
+		}}},
 		Probes: []probes.Stats{
 			{
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
 				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
 				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
-				Latency: h, Load: 0.5,
+				Latency: h, Load: 0.5, Callees: 40, Oldest: 2 * time.Second,
 			},
 			{
 				Probe: &probes.Probe{ID: 1, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Refused, Note: "because",
@@ -46,15 +49,17 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
 	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
 	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
-	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":null,"load":0.5,` +
+	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":2000000000,"load":0.5,"self_ns":150,` +
 	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
 	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
 	`"hits":null,"rate":null,"per_cpu":null,` +
 	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
-	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
-	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
+	`"oldest_in_flight_ns":null,"load":null,"self_ns":null,"latency_ns":null,"cost":null}],` +
+	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0},"in_flight_calls":[` +
+	`{"probe":0,"name":"malloc","pid":4121,"tid":4130,"comm":"worker","at":"2026-01-02T03:04:04Z","age_ns":2000000000,"callees_ns":30,` +
+	`"on_cpu_ns":null,"waiting_ns":null,"switches":null,"faults":null,"args":null}]}` + "\n"
 
 // A usdt probe has its points with their semaphores.
 func TestJSONUsdt(t *testing.T) {
@@ -67,6 +72,24 @@ func TestJSONUsdt(t *testing.T) {
 	}
 	if want := `"points":[{"offset":"0x10","semaphore":"0x20","arguments":"8@%rdi"},{"offset":"0x11"}],"kind":"usdt"`; !strings.Contains(b.String(), want) {
 		t.Errorf("%s is not in %s", want, b.String())
+	}
+}
+
+// Of very many calls in flight the oldest are written, and none is not the same as
+// not known.
+func TestJSONInside(t *testing.T) {
+	s := snapshot()
+	for range 300 {
+		s.Inside.Calls = append(s.Inside.Calls, probes.Call{Latency: time.Second})
+	}
+	if got := insiders(s); len(got) != mostInsiders || got[0].Age != 2e9 || got[1].Age != 1e9 {
+		t.Errorf("%d are written: %+v", len(got), got[:2])
+	}
+	if s.Inside = nil; insiders(s) != nil {
+		t.Error("it is not known who is inside, and said")
+	}
+	if s.Probes[0].InFlight = 0; insiders(s) == nil {
+		t.Error("it is known that nobody is inside, and not said")
 	}
 }
 

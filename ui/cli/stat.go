@@ -386,8 +386,16 @@ func (f *statFlags) print(s Streams, snap *probes.Snapshot, doubts []string) err
 		}
 		return export.JSONBy(s.Out, snap, export.By(f.by))
 	}
-	if err := table(s.Out, snap, f.interval != 0, doubts); err != nil || f.by == "" {
+	if err := table(s.Out, snap, f.interval != 0, doubts); err != nil {
 		return err
 	}
-	return tablesBy(s.Out, snap, export.By(f.by))
+	if f.by != "" {
+		if err := tablesBy(s.Out, snap, export.By(f.by)); err != nil {
+			return err
+		}
+	}
+	if !snap.Final {
+		return nil
+	}
+	return hungLines(s.Out, snap, f.slow)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -39,7 +40,11 @@ func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "HITS\tPER SECOND\t")
 	if timed {
-		fmt.Fprint(t, "RETURNED\tMEAN\tP50\tP99\tMAX\tIN FLIGHT\tUNWOUND\tMISSED\t")
+		self := ""
+		if hasSelf(s) {
+			self = "SELF\t"
+		}
+		fmt.Fprint(t, "RETURNED\tMEAN\t"+self+"P50\tP99\tMAX\tIN FLIGHT\tUNWOUND\tMISSED\t")
 	}
 	fmt.Fprint(t, "  FUNCTION\n")
 	names := shownNames(s)
@@ -84,16 +89,8 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name stri
 	} else {
 		fmt.Fprint(t, "–\t–\t")
 	}
-	switch h := p.Latency; {
-	case !timed:
-	case h == nil:
-		fmt.Fprint(t, "–\t–\t–\t–\t–\t–\t–\t–\t")
-	case h.Count() == 0:
-		fmt.Fprint(t, "0\t–\t–\t–\t–\t"+unfinished(p))
-	default:
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s", format.Count(p.Returned),
-			format.Latency(h.Mean()), format.Latency(float64(h.Quantile(0.5))), format.Latency(float64(h.Quantile(0.99))),
-			format.Latency(float64(h.Max)), unfinished(p))
+	if timed {
+		latencyCells(t, p, hasSelf(s))
 	}
 	fmt.Fprintf(t, "  %s", name)
 	switch p.State {
@@ -106,12 +103,46 @@ func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name stri
 	fmt.Fprintln(t)
 }
 
-// unfinished are the cells of hits without a return.
-func unfinished(p *probes.Stats) string {
-	if p.NoFrames {
-		return fmt.Sprintf("–\t–\t%d\t", p.Missed.Total())
+// hasSelf tells whether functions that are timed call each other, so that what one
+// takes itself is less than what it takes.
+func hasSelf(s *probes.Snapshot) bool {
+	return slices.ContainsFunc(s.Probes, func(p probes.Stats) bool { return p.Callees > 0 })
+}
+
+// latencyCells writes the part of a row that only a timed function has.
+func latencyCells(t io.Writer, p *probes.Stats, self bool) {
+	h, cells := p.Latency, make([]string, 8, 9)
+	for i := range cells {
+		cells[i] = "–"
 	}
-	return fmt.Sprintf("%d\t%d\t%d\t", p.InFlight, p.Unwound.Total(), p.Missed.Total())
+	own := "–"
+	if h != nil {
+		cells[0], cells[4] = format.Count(p.Returned), longest(p)
+		cells[7] = strconv.FormatUint(p.Missed.Total(), 10)
+		if !p.NoFrames {
+			cells[5], cells[6] = strconv.FormatInt(p.InFlight, 10), strconv.FormatUint(p.Unwound.Total(), 10)
+		}
+	}
+	if h != nil && h.Count() > 0 {
+		cells[1] = format.Latency(h.Mean())
+		own = format.Latency(float64(p.Self()) / float64(h.Count()))
+		cells[2], cells[3] = format.Latency(float64(h.Quantile(0.5))), format.Latency(float64(h.Quantile(0.99)))
+	}
+	if self {
+		cells = slices.Insert(cells, 2, own)
+	}
+	fmt.Fprint(t, strings.Join(cells, "\t")+"\t")
+}
+
+// longest is the largest latency, or the age of a call that is older already.
+func longest(p *probes.Stats) string {
+	switch {
+	case p.Hangs():
+		return "≥ " + format.Latency(float64(p.Oldest))
+	case p.Latency.Count() == 0:
+		return "–"
+	}
+	return format.Latency(float64(p.Latency.Max))
 }
 
 // callLines writes one line a single call.
