@@ -217,10 +217,10 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 		total := st.Unwound.Total()
 		p.InFlight, p.Unwound, p.Missed.NoSlot = &st.InFlight, &total, &st.Missed.NoSlot
 		p.UnwoundBy = &unwound{st.Unwound.Jump, st.Unwound.Exec, st.Unwound.Exit}
+		self := st.Self().Nanoseconds()
+		p.Self = &self
 	}
 	p.Latency = latencyObject(st.Latency)
-	self := st.Self().Nanoseconds()
-	p.Self = &self
 	if st.Oldest > 0 {
 		oldest := st.Oldest.Nanoseconds()
 		p.Oldest = &oldest
