@@ -71,7 +71,7 @@ type Snapshot struct {
 	Kernel   string        // release
 	CPUs     int           // online CPUs of the host
 	Method   string        // how probes are attached: uprobe_multi
-	InFlight Store         // where calls in flight are kept
+	InFlight Store         // where calls in flight are kept; empty: TaskStore
 	Gone     bool          // the target has ended
 	Final    bool          // the last one: every probe is taken away
 	Filter   Filter

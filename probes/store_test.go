@@ -1,7 +1,9 @@
 package probes
 
 import (
+	"bytes"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -157,4 +159,75 @@ func TestKernelChooseStore(t *testing.T) {
 			t.Errorf("asked for %s, got %s", config.InFlight, c.Snapshot().InFlight)
 		}
 	})
+}
+
+// Of the processes that a filter names each has links of its own, whatever the store.
+func TestKernelStoreOfProcesses(t *testing.T) {
+	target := bpftest.Build(t, "slow")
+	f := open(t, target)
+	forStores(t, func(t *testing.T, config Config) {
+		var goOn []func()
+		for i := range 3 {
+			cmd := exec.Command(target, "threads", "2", "300")
+			_, next := startThreads(t, cmd, 2)
+			goOn = append(goOn, next)
+			if i < 2 {
+				config.Filter.PIDs = append(config.Filter.PIDs, cmd.Process.Pid)
+			}
+		}
+		c := newCollectorHere(t, config)
+		place(t, c, request(t, f, Return, "step"))
+		for _, next := range goOn {
+			next()
+		}
+		p := &finish(t, c).Probes[0]
+		equal(t, "hits", p.Hits, 2*2*300)
+		equal(t, "returned", p.Returned, 2*2*300)
+		equal(t, "orphans", p.Orphans, 0)
+		lost(t, p, 0, 0)
+		checkBooks(t, p)
+	})
+}
+
+// A recording shows what its store knew, and a store that nobody knows is no recording.
+func TestKernelReplayOfStores(t *testing.T) {
+	target := bpftest.Build(t, "scenes")
+	f := open(t, target)
+	forStores(t, func(t *testing.T, config Config) {
+		var kept bytes.Buffer
+		rec, err := newRecorder(&kept, "scenes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Tap, config.Slow = rec, 1
+		c := newCollectorHere(t, config)
+		place(t, c, request(t, f, Return, "outer"), request(t, f, Entry, "inner"))
+		truth(t, target, "jump", "20")
+		live := finish(t, c)
+		if err := rec.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := replay(t, kept.Bytes()).Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameSnapshot(t, live, again)
+		if p := &again.Probes[0]; p.NoFrames != (config.InFlight == SessionStore) || again.Probes[1].NoFrames {
+			t.Errorf("of a run with store %s nothing is known but %+v", config.InFlight, p)
+		}
+		checkBooks(t, &again.Probes[0])
+	})
+	var kept bytes.Buffer
+	rec, err := newRecorder(&kept, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Begin(&Snapshot{CPUs: 1, InFlight: "\x1b[2Jno store"}, []int{0}, 1)
+	rec.Tick(&Snapshot{})
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewReplay(bytes.NewReader(kept.Bytes())); err == nil || !strings.Contains(err.Error(), "not known here") {
+		t.Errorf("a store that nobody knows: %v", err)
+	}
 }

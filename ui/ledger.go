@@ -80,7 +80,7 @@ func (m *model) ledgerLines(st *probes.Stats, open int64) []entryLine {
 	pending := st.Pending()
 	flight := term("+", uint64(max(pending, 0)), "in flight", "returns still to come", false)
 	if st.NoFrames {
-		flight.name, flight.note = "unreturned", "in flight or unwound: sessions do not tell them apart"
+		flight.name, flight.note = "unreturned", "in flight or unwound: they cannot be told apart"
 	}
 	if pending < 0 {
 		flight.value, flight.style = signed(pending), th.Warn

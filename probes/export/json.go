@@ -2,6 +2,7 @@
 package export
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -149,7 +150,7 @@ func JSONBy(w io.Writer, s *probes.Snapshot, by By) error {
 	o := object{
 		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
-		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: string(s.InFlight),
+		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: string(cmp.Or(s.InFlight, probes.TaskStore)),
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
 		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},

@@ -48,14 +48,14 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`{"id":0,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
 	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
-	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
+	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"unreturned":null,"orphans":0,"filtered":0,` +
 	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":2000000000,"load":0.5,"self_ns":150,` +
 	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
 	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
 	`"hits":null,"rate":null,"per_cpu":null,` +
-	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
+	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"unreturned":null,"orphans":null,"filtered":null,"missed":null,` +
 	`"oldest_in_flight_ns":null,"load":null,"self_ns":null,"latency_ns":null,"cost":null}],` +
 	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0},"in_flight_calls":[` +
 	`{"probe":0,"name":"malloc","pid":4121,"tid":4130,"comm":"worker","at":"2026-01-02T03:04:04Z","age_ns":2000000000,"callees_ns":30,` +
@@ -90,6 +90,34 @@ func TestJSONInside(t *testing.T) {
 	}
 	if s.Probes[0].InFlight = 0; insiders(s) == nil {
 		t.Error("it is known that nobody is inside, and not said")
+	}
+}
+
+// What a store does not know is null, and what it knows of it together is not.
+func TestJSONWithoutFrames(t *testing.T) {
+	s := snapshot()
+	s.InFlight = probes.SessionStore
+	p := &s.Probes[0]
+	p.NoFrames, p.Unreturned, p.InFlight, p.Unwound = true, 2, 0, probes.Unwound{}
+	if b := p.Balance(); b != 0 {
+		t.Errorf("the books are off by %d", b)
+	}
+	var b bytes.Buffer
+	if err := JSON(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"inflight":"session"`, `"missed":{"depth":1,"no_slot":null}`,
+		`"returned":2,"in_flight":null,"unwound":null,"unwound_by":null,"unreturned":2,"orphans":0`,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in %s", want, b.String())
+		}
+	}
+	var call bytes.Buffer
+	s.Calls = []probes.Call{{Callees: -1}}
+	if err := Calls(&call, s); err != nil || !strings.Contains(call.String(), `"callees_ns":null`) {
+		t.Errorf("%v: %s", err, call.String())
 	}
 }
 

@@ -64,6 +64,8 @@ func TestComplete(t *testing.T) {
 		{"stat -o ", "table json", none},
 		{"doctor --output ", "table json", none},
 		{"stat -d ", "", none},
+		{"stat --inflight ", "auto task session hash", none},
+		{"--inflight ", "auto task session hash", none},
 		{"stat -p 4194300 st", "", none},
 	} {
 		args := strings.Split(strings.NewReplacer("LIB", lib, "NAME", filepath.Base(lib)).Replace(c.args), " ")

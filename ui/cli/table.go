@@ -33,7 +33,7 @@ func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error 
 		head += fmt.Sprintf(", per second of the last %s", format.Latency(float64(s.Interval)))
 	}
 	store := ""
-	if s.InFlight != probes.TaskStore {
+	if s.InFlight != "" && s.InFlight != probes.TaskStore {
 		store = ", in-flight store " + string(s.InFlight)
 	}
 	fmt.Fprintf(w, "%s, %d CPUs, kernel %s, %s%s\n\n", head, s.CPUs, s.Kernel, s.Method, store)
@@ -241,7 +241,7 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) st
 			all.add(fmt.Sprintf("the books of %%[2]s are off by %d", p.Balance()), 1, name)
 		}
 		all.add("%s calls of %s are not in the latency: their thread had 64 returns pending", p.Missed.Depth, name)
-		all.add("%s calls of %s are not in the latency: there was no memory to follow them", p.Missed.NoSlot, name)
+		all.add("%s calls of %s are not in the latency: there was no room to follow them", p.Missed.NoSlot, name)
 		all.add("%s calls of %s have not returned: in flight or unwound, which session cookies do not tell apart", uint64(max(p.Unreturned, 0)), name)
 		if !p.Stood() {
 			left++
