@@ -64,11 +64,12 @@ func columns() []column {
 		{title: "LOAD", width: from(118, 8), units: format.NoUnit, value: whenTimed(func(n *numbers) float64 { return n.load })},
 		{title: "LAST 30s", width: steps(76, 10, 100, 14, 118, 12), left: true, draw: drawTrail, value: func(r *row) (float64, bool) { return r.trail.mean(30), true }},
 		{title: "PER CPU", width: steps(118, 12, 150, 34, 202, 66), left: true, draw: drawStrip, value: imbalance},
+		{title: "SELF", width: from(300, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.self })},
 		{title: "P50", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p50 })},
 		{title: "P90", width: from(140, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p90 })},
 		{title: "P99", width: from(0, 9), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p99 })},
 		{title: "P99.9", width: from(180, 11), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.p999 })},
-		{title: "MAX", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return n.max })},
+		{title: "MAX", width: from(76, 8), units: format.TimeUnits, value: whenTimed(func(n *numbers) float64 { return max(n.max, n.oldest) })},
 		{title: "IN FLIGHT", width: from(180, 10), value: inFlight},
 		{title: "MISSED", width: from(100, 8), warn: true, value: whenTimedStat(func(s *probes.Stats) float64 { return float64(s.Missed.Total()) })},
 	}
@@ -176,8 +177,14 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 		ones = end
 	}
 	v, ok := p.value(r)
+	grows := p.title == "MAX" && r.num.oldest > 0
+	atLeast := func(x int) {
+		if grows {
+			c.Right(x, y, th.AtLeast, st)
+		}
+	}
 	switch {
-	case !ok || len(p.units) > 1 && p.title != "HITS" && r.num.calls == 0:
+	case !ok || len(p.units) > 1 && p.title != "HITS" && r.num.calls == 0 && !grows:
 		c.Put(ones-1, y, th.Dash, th.Faint)
 	case v == 0:
 		c.Put(ones-1, y, '0', th.Muted)
@@ -189,7 +196,7 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 	default:
 		at := m.units[p.index].at
 		if at == len(p.units) {
-			c.Right(end, y, p.own(v), st)
+			atLeast(c.Right(end, y, p.own(v), st))
 			return
 		}
 		scaled := v / p.units[at].Scale
@@ -197,10 +204,11 @@ func (m *model) drawValue(c *chart.Canvas, y int, p *place, r *row) {
 		if len(wholePart(s)) > p.room() || p.ofTime() && scaled < leastDigit {
 			// The unit has not followed yet. A rate's own may be none, which would
 			// read as the column's: a small one stays in that.
-			c.Right(end, y, p.own(v), st)
+			atLeast(c.Right(end, y, p.own(v), st))
 			return
 		}
 		c.Text(ones-len(wholePart(s)), y, s, st)
+		atLeast(ones - len(wholePart(s)))
 	}
 }
 

@@ -27,6 +27,7 @@ func views() []view {
 		{"CPUs", drawWindow, drawCPUs, nil, nil, nil},
 		{slowTitle, drawThreshold, drawSlow, drawSlowReading, (*model).turnCalls, (*model).stepCall},
 		{"ledger", drawSincePlaced, drawLedger, nil, nil, nil},
+		{insideTitle, drawInFlight, drawInside, drawInsideReading, nil, (*model).stepInside},
 	}
 }
 
@@ -199,16 +200,14 @@ func (m *model) drawShortRule(c *chart.Canvas, r *row) {
 		return
 	}
 	for _, f := range []struct {
-		name  string
-		value float64
-		style chart.Style
-	}{{"p50", r.num.p50, th.T90}, {"p99", r.num.p99, th.T99}, {"max", r.num.max, th.TMax}} {
-		text := format.Latency(f.value)
-		if x+len(f.name)+3+chart.Width(text) > right {
+		name, text string
+		style      chart.Style
+	}{{"p50", format.Latency(r.num.p50), th.T90}, {"p99", format.Latency(r.num.p99), th.T99}, {"max", m.largest(&r.num), th.TMax}} {
+		if x+len(f.name)+3+chart.Width(f.text) > right {
 			return
 		}
 		x = c.Text(x, 0, " "+f.name, f.style.With(chart.Bold))
-		x = c.Text(x, 0, " "+text+" ", th.Text)
+		x = c.Text(x, 0, " "+f.text+" ", th.Text)
 	}
 }
 
@@ -242,8 +241,8 @@ func (m *model) drawZoomed(c *chart.Canvas) {
 // wide says whether all views have room side by side.
 func (m *model) wide() bool { return m.w >= 160 && m.h >= 45 }
 
-// drawPanes shows every view at once: latency over ledger and slow calls, CPUs
-// to the right.
+// drawPanes shows the views at once: latency over ledger and slow calls, CPUs to the
+// right. Others take the place of the slow calls while they are looked at.
 func (m *model) drawPanes(c *chart.Canvas, r *row) {
 	left := c.W * 70 / 100
 	low := 15
@@ -253,7 +252,11 @@ func (m *model) drawPanes(c *chart.Canvas, r *row) {
 	m.drawPane(c.Sub(0, 0, left, c.H-low), 0, r)
 	half := left * 53 / 100
 	m.drawPane(c.Sub(0, c.H-low, half, low), 3, r)
-	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), 2, r)
+	third := 2
+	if m.viewAt > 3 {
+		third = m.viewAt
+	}
+	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), third, r)
 	c.Fill(half, c.H-low+1, 1, low-1, m.th.V, m.th.Grid)
 	m.drawPane(c.Sub(left+1, 0, c.W-left-1, c.H), 1, r)
 	c.Fill(left, 1, 1, c.H-1, m.th.V, m.th.Grid)

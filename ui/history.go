@@ -81,6 +81,8 @@ type numbers struct {
 	p99    float64
 	p999   float64
 	max    float64
+	self   float64 // mean of what a call takes itself
+	oldest float64 // age of a call in flight that is older than max; 0: there is none
 	// What the numbers by CPU are of: they are computed when they are asked for.
 	st, base *probes.Stats
 	cpus     int
@@ -117,6 +119,12 @@ func (h *history) measure(now *probes.Snapshot, st *probes.Stats, window time.Du
 	n.p99 = float64(n.lat.Quantile(0.99))
 	n.p999 = float64(n.lat.Quantile(0.999))
 	n.max = float64(n.lat.Max)
+	if n.calls > 0 {
+		n.self = max(float64(n.lat.Sum)-float64(st.Callees-base.Callees), 0) / float64(n.calls)
+	}
+	if age := float64(st.Oldest); age > n.max {
+		n.oldest = age
+	}
 	return n
 }
 

@@ -24,6 +24,7 @@ type chartState struct {
 	cpus    calm
 	columns int // of the chart as last drawn
 	slow    slowState
+	inside  insideState
 }
 
 // calm is a limit of an axis that grows at once and shrinks after 30 s.
@@ -116,8 +117,11 @@ func (m *model) plot(r *row) *chart.Histogram {
 }
 
 // largest is the longest latency. Of a window whose extreme is not known, it is
-// the bound of its bucket.
+// the bound of its bucket; while a call hangs that is older, it grows.
 func (m *model) largest(n *numbers) string {
+	if n.oldest > 0 {
+		return m.th.AtLeast + format.Latency(n.oldest)
+	}
 	if n.bound {
 		return m.th.AtMost + format.Latency(n.max)
 	}

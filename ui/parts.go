@@ -50,8 +50,8 @@ func (m *model) drawCallBar(c *chart.Canvas, call *probes.Call, full float64) {
 }
 
 // drawAboutCall says in one line what is known of the selected call: as much of
-// it as there is room for, the weightiest first.
-func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
+// it as there is room for, the weightiest first. It has returned, or is in flight.
+func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call, returned bool) {
 	th := m.th
 	x := 3
 	say := func(text string, st chart.Style) bool {
@@ -65,7 +65,9 @@ func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call) {
 		say(m.callSentence(call), th.Bright)
 		say("args "+register(call.Args[0])+" "+register(call.Args[1])+" "+register(call.Args[2]), th.Text)
 	}
-	say("returned "+register(call.Return), th.Text)
+	if returned {
+		say("returned "+register(call.Return), th.Text)
+	}
 	t := call.Thread
 	if t == nil {
 		if !say("it began before it was watched: its arguments and its thread are not known", th.Muted) {

@@ -84,16 +84,7 @@ func callLayout(w int) callColumns {
 func drawSlow(m *model, c *chart.Canvas, r *row) {
 	th := m.th
 	if r.shown.Kind != probes.Return {
-		if r.usdt() {
-			c.Text(3, 0, "A usdt probe is a point in the code: there are no calls of it.", th.Text)
-			return
-		}
-		c.Text(3, 0, "A uprobe does not see its calls return.", th.Text)
-		if m.opts.Recorded {
-			return
-		}
-		c.Text(c.Text(3, 2, "press ", th.Muted), 2, "r", th.Key)
-		c.Text(10, 2, ": calls are timed with a return probe", th.Muted)
+		m.drawNotTimed(c, r)
 		return
 	}
 	m.charts.fit(r, m.window())
@@ -129,8 +120,23 @@ func drawSlow(m *model, c *chart.Canvas, r *row) {
 	}
 	m.scrollOn(c.Sub(0, 1, c.W, rows), (*model).stepCall)
 	if about > 0 {
-		m.drawAboutCall(c.Sub(0, c.H-1, c.W, 1), &calls[at])
+		m.drawAboutCall(c.Sub(0, c.H-1, c.W, 1), &calls[at], true)
 	}
+}
+
+// drawNotTimed says why there are no calls of a row that only counts.
+func (m *model) drawNotTimed(c *chart.Canvas, r *row) {
+	th := m.th
+	if r.usdt() {
+		c.Text(3, 0, "A usdt probe is a point in the code: there are no calls of it.", th.Text)
+		return
+	}
+	c.Text(3, 0, "A uprobe does not see its calls return.", th.Text)
+	if m.opts.Recorded {
+		return
+	}
+	c.Text(c.Text(3, 2, "press ", th.Muted), 2, "r", th.Key)
+	c.Text(10, 2, ": calls are timed with a return probe", th.Muted)
 }
 
 // drawNoCalls says why the list is empty.
@@ -180,19 +186,24 @@ func (m *model) drawCallHeads(c *chart.Canvas, l callColumns, calls []probes.Cal
 	if l.ratio > 0 {
 		c.Right(l.ratio, 0, th.Times+" P50", th.Muted)
 	}
+	m.drawPartHeads(c.Sub(l.bar, 0, l.barW, 1), calls)
+}
+
+// drawPartHeads says what the parts of the bars are.
+func (m *model) drawPartHeads(bar *chart.Canvas, calls []probes.Call) {
+	th := m.th
 	if !slices.ContainsFunc(calls, func(c probes.Call) bool { return c.Thread != nil }) {
 		return
 	}
-	bar := c.Sub(l.bar, 0, l.barW, 1)
 	at := 0
 	for _, p := range m.callParts(0, 0, 0) {
-		if at+chart.Width(p.name)+2 > l.barW {
+		if at+chart.Width(p.name)+2 > bar.W {
 			return
 		}
 		bar.Put(at, 0, p.glyph, p.style)
 		at = bar.Text(at+2, 0, p.name, th.Muted) + 2
 	}
-	if at+len("f faults") <= l.barW {
+	if at+len("f faults") <= bar.W {
 		bar.Text(at, 0, "f faults", th.Muted)
 	}
 }
@@ -212,11 +223,7 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 	}
 	c.Right(l.cpu, 0, itoa(call.CPU), cpu)
 	m.drawCallBar(c.Sub(l.bar, 0, l.barW, 1), call, full)
-	if t := call.Thread; t != nil && t.MajorFaults > 0 {
-		c.Put(l.bar+l.barW+1, 0, 'F', th.Warn)
-	} else if t != nil && t.MinorFaults > 0 {
-		c.Put(l.bar+l.barW+1, 0, 'f', th.Muted)
-	}
+	m.drawFaults(c, l.bar+l.barW+1, call)
 	if l.ratio == 0 {
 		return
 	}
@@ -225,6 +232,14 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 		return
 	}
 	c.Right(l.ratio, 0, format.Table(float64(call.Latency)/r.num.p50), th.Text)
+}
+
+func (m *model) drawFaults(c *chart.Canvas, x int, call *probes.Call) {
+	if t := call.Thread; t != nil && t.MajorFaults > 0 {
+		c.Put(x, 0, 'F', m.th.Warn)
+	} else if t != nil && t.MinorFaults > 0 {
+		c.Put(x, 0, 'f', m.th.Muted)
+	}
 }
 
 // hottest is the CPU on which over half of the calls returned, and how many; -1

@@ -24,7 +24,7 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 		return format.Latency(v)
 	}
 	largest := latencyOf(n.max)
-	if n.calls > 0 {
+	if n.calls > 0 || n.oldest > 0 {
 		largest = m.largest(n)
 	}
 	missed, missedName := th.Text, th.Muted
@@ -35,11 +35,15 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 	if st.NoFrames {
 		flight, unwound = string(th.Dash), string(th.Dash)
 	}
+	calls := []statistic{
+		{"calls", fitCount(float64(n.calls), w-6), th.Muted, th.Bright, 0},
+		{"mean", latencyOf(n.mean), th.Muted, th.Text, 3},
+	}
+	if r.shown.Callees > 0 {
+		calls = append(calls, statistic{"self", latencyOf(n.self), th.Muted, th.Text, 4})
+	}
 	return [][]statistic{
-		{
-			{"calls", fitCount(float64(n.calls), w-6), th.Muted, th.Bright, 0},
-			{"mean", latencyOf(n.mean), th.Muted, th.Text, 3},
-		},
+		calls,
 		{
 			{"p50", latencyOf(n.p50), th.T90, th.Bright, 0},
 			{"p90", latencyOf(n.p90), th.T90, th.Bright, 1},

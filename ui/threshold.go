@@ -46,10 +46,15 @@ func (m *model) slowShown() bool {
 	return m.hasView() && (m.views[m.viewAt].title == slowTitle || m.wide() && !m.zoomed)
 }
 
-// slowLooked says whether somebody looks at them: a pane that is only there on a
-// wide screen costs the target nothing.
+// slowLooked says whether somebody looks at them, or at those in flight, of which
+// then as much is known: a pane that is only there on a wide screen costs the target
+// nothing.
 func (m *model) slowLooked() bool {
-	return m.hasView() && m.views[m.viewAt].title == slowTitle
+	if !m.hasView() {
+		return false
+	}
+	title := m.views[m.viewAt].title
+	return title == slowTitle || title == insideTitle
 }
 
 // reportCalls tells the collector of the thresholds that it does not know yet: of

@@ -59,8 +59,9 @@ type Options struct {
 	// return probes in them.
 	Accepted []*symbols.File
 
-	Banner   string // one line that stands from the start until it is closed
-	Recorded bool   // the source is a recording: nothing can be placed
+	Banner   string                    // one line that stands from the start until it is closed
+	Doing    func(pid, tid int) string // what a thread is doing now; nil: nobody can say
+	Recorded bool                      // the source is a recording: nothing can be placed
 
 	// Successor is asked about once a second whether a target that has ended runs
 	// again, and as what: "mysqld 3011". It may take its time. nil: never.

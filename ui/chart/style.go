@@ -125,7 +125,8 @@ type Glyphs struct {
 	Frozen, Failed, Live, Late             rune
 	Ellipsis, Prompt, Left, Right, Asks    rune
 	TopLeft, TopRight, BottomLeft, BottomR rune
-	Range, Times, Sigma, Check, AtMost     string
+	Range, Times, Sigma, Check             string
+	AtMost, AtLeast                        string
 	Zones                                  [4]rune // bars to p50, p90, p99, above, where colour cannot say
 	ASCII                                  bool
 }
@@ -141,7 +142,7 @@ func Unicode() Glyphs {
 		Frozen: '‖', Failed: '×', Live: '●', Late: '○',
 		Ellipsis: '…', Prompt: '›', Left: '←', Right: '→', Asks: '▲',
 		TopLeft: '╭', TopRight: '╮', BottomLeft: '╰', BottomR: '╯',
-		Range: "–", Times: "×", Sigma: "Σ", Check: "✓", AtMost: "≤",
+		Range: "–", Times: "×", Sigma: "Σ", Check: "✓", AtMost: "≤", AtLeast: "≥",
 		Zones: [4]rune{'█', '▓', '▒', '░'},
 	}
 }
@@ -157,7 +158,7 @@ func ASCII() Glyphs {
 		Frozen: '=', Failed: 'x', Live: '*', Late: 'o',
 		Ellipsis: '~', Prompt: '>', Left: '<', Right: '>', Asks: '!',
 		TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomR: '+',
-		Range: "-", Times: "x", Sigma: "sum", Check: "ok", AtMost: "<=",
+		Range: "-", Times: "x", Sigma: "sum", Check: "ok", AtMost: "<=", AtLeast: ">=",
 		Zones: [4]rune{'#', '+', '=', ':'},
 		ASCII: true,
 	}

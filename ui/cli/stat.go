@@ -38,7 +38,9 @@ func newStat(s Streams) *cobra.Command {
 		Use:   "stat [flags] [TARGET] FUNCTION… [-- COMMAND…]",
 		Short: "count, then print",
 		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
-totals: after -d, when the command or the process ends, or at Ctrl-C.
+totals: after -d, when the command or the process ends, or at Ctrl-C. A call that
+has not returned by then is told of with its thread and age if it hangs: if it is
+older than any that has returned, older than a second, or than --slow.
 
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true. Counts are since the probe was placed, names carry their units, and what
