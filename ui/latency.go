@@ -24,6 +24,7 @@ type chartState struct {
 	cpus    calm
 	columns int // of the chart as last drawn
 	slow    slowState
+	threads threadState
 }
 
 // calm is a limit of an axis that grows at once and shrinks after 30 s.
