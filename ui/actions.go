@@ -153,7 +153,7 @@ func (m *model) reconcile() []tea.Cmd {
 	if m.opts.Recorded {
 		return nil
 	}
-	cmds := m.reportCalls()
+	cmds := append(m.reportCalls(), m.watchThreads()...)
 	for _, r := range slices.Clone(m.rows) { // one may be dropped
 		if cmd := m.reconcileRow(r); cmd != nil {
 			cmds = append(cmds, cmd)

@@ -27,6 +27,7 @@ func views() []view {
 		{"CPUs", drawWindow, drawCPUs, nil, nil, nil},
 		{slowTitle, drawThreshold, drawSlow, drawSlowReading, (*model).turnCalls, (*model).stepCall},
 		{"ledger", drawSincePlaced, drawLedger, nil, nil, nil},
+		{threadsTitle, drawSinceWatched, drawThreads, drawThreadsReading, (*model).turnThreads, (*model).stepThreads},
 		{insideTitle, drawInFlight, drawInside, drawInsideReading, nil, (*model).stepInside},
 	}
 }
@@ -241,22 +242,25 @@ func (m *model) drawZoomed(c *chart.Canvas) {
 // wide says whether all views have room side by side.
 func (m *model) wide() bool { return m.w >= 160 && m.h >= 45 }
 
-// drawPanes shows the views at once: latency over ledger and slow calls, CPUs to the
-// right. Others take the place of the slow calls while they are looked at.
+// panes are how many views have a pane of their own on a wide screen.
+const panes = 4
+
+// drawPanes shows the first views at once: latency over ledger and slow calls, CPUs
+// to the right. A view without a pane has that of the latency while it is chosen.
 func (m *model) drawPanes(c *chart.Canvas, r *row) {
 	left := c.W * 70 / 100
 	low := 15
 	if c.H >= 38 {
 		low = 19
 	}
-	m.drawPane(c.Sub(0, 0, left, c.H-low), 0, r)
+	main := 0
+	if m.viewAt >= panes {
+		main = m.viewAt
+	}
+	m.drawPane(c.Sub(0, 0, left, c.H-low), main, r)
 	half := left * 53 / 100
 	m.drawPane(c.Sub(0, c.H-low, half, low), 3, r)
-	third := 2
-	if m.viewAt > 3 {
-		third = m.viewAt
-	}
-	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), third, r)
+	m.drawPane(c.Sub(half+1, c.H-low, left-half-1, low), 2, r)
 	c.Fill(half, c.H-low+1, 1, low-1, m.th.V, m.th.Grid)
 	m.drawPane(c.Sub(left+1, 0, c.W-left-1, c.H), 1, r)
 	c.Fill(left, 1, 1, c.H-1, m.th.V, m.th.Grid)
@@ -268,7 +272,7 @@ func (m *model) drawPane(c *chart.Canvas, at int, r *row) {
 	m.spotOn(c.Sub(0, 0, c.W, 1), func(m *model) { m.viewAt = at })
 	x := 1
 	right := v.edge(m, c)
-	if at == 0 {
+	if at == 0 || at >= panes {
 		x = c.Text(x, 0, " "+shorten(r.name, right-24, th.Ellipsis)+" ", th.Bright) + 1
 	}
 	if at == m.viewAt {

@@ -20,6 +20,7 @@ type fakeSource struct {
 	placed  []probes.Request
 	removed []probes.ID
 	told    []report
+	watched map[probes.ID]bool
 	stuck   bool                                // Place returns when its context ends
 	calls   func(seconds float64) []probes.Call // of the snapshot at that time; nil: none
 }
@@ -62,6 +63,18 @@ func (f *fakeSource) Report(id probes.ID, over time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = append(f.told, report{id, over})
+	return f.err
+}
+
+func (f *fakeSource) Watch(id probes.ID, on bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.watched == nil {
+		f.watched = map[probes.ID]bool{}
+	}
+	if f.err == nil {
+		f.watched[id] = on
+	}
 	return f.err
 }
 

@@ -80,6 +80,7 @@ func (s *screen) runFor(seconds float64, cpus int, loads []load) {
 		if s.src.calls != nil {
 			snap.Calls = s.src.calls(at)
 		}
+		s.src.addThreads(snap)
 		s.src.snap = snap
 		s.pull(time.Duration(step * 1e9))
 	}

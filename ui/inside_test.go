@@ -41,7 +41,7 @@ func insideScreen(t *testing.T, w, h int) *screen {
 	t.Helper()
 	s := watching(t, w, h)
 	s.opts.Doing = doing
-	s.press("esc", "5")
+	s.press("esc", "6")
 	if !s.split() {
 		s.press("enter")
 	}

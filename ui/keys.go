@@ -101,7 +101,7 @@ func lookKeys() []binding {
 		{[]string{"shift+tab"}, "shift-tab", "", groupLook, "", 0, quiet(func(m *model) { m.nextView(-1) }), (*model).hasView},
 		{[]string{"enter"}, "enter", "fill the screen, and back", groupLook, "zoom", 5, quiet((*model).zoom), (*model).hasRow},
 		{[]string{"esc"}, "esc", "back, close the banner, give up", groupLook, "", 0, quiet((*model).back), nil},
-		{[]string{"y"}, "y", "axis log, linear; newest, slowest", groupLook, "", 0, quiet((*model).turnView), (*model).hasView},
+		{[]string{"y"}, "y", "axis log; slowest; processes", groupLook, "", 0, quiet((*model).turnView), (*model).hasView},
 		{[]string{"+"}, "+ -", "threshold of slow calls", groupLook, "threshold", zoomRank, func(m *model) tea.Cmd { return m.stepThreshold(true) }, (*model).canStep},
 		{[]string{"-"}, "-", "", groupLook, "", 0, func(m *model) tea.Cmd { return m.stepThreshold(false) }, (*model).canStep},
 		{[]string{"<"}, "< >", "sort by the column beside", groupLook, "", 0, quiet(func(m *model) { m.sortBy(-1) }), nil},
@@ -138,7 +138,7 @@ func moveKeys() []binding {
 		{[]string{"ctrl+u"}, "ctrl-u", "", groupMove, "", 0, move(page(-1, 2)), nil},
 		{[]string{"pgdown"}, "pgdn pgup", "a page", groupMove, "", 0, move(page(1, 1)), nil},
 		{[]string{"pgup"}, "pgup", "", groupMove, "", 0, move(page(-1, 1)), nil},
-		{[]string{"left"}, "← →", "cursor: bucket, or call", groupMove, "cursor", zoomRank + 1, quiet(func(m *model) { m.stepView(-1) }), (*model).hasView},
+		{[]string{"left"}, "← →", "cursor: bucket, call, or list", groupMove, "cursor", zoomRank + 1, quiet(func(m *model) { m.stepView(-1) }), (*model).hasView},
 		{[]string{"right"}, "→", "", groupMove, "", 0, quiet(func(m *model) { m.stepView(1) }), (*model).hasView},
 	}
 }

@@ -25,6 +25,7 @@ type chartState struct {
 	columns int // of the chart as last drawn
 	slow    slowState
 	inside  insideState
+	threads threadState
 }
 
 // calm is a limit of an axis that grows at once and shrinks after 30 s.

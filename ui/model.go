@@ -50,6 +50,7 @@ type model struct {
 	touched  time.Time // last movement
 	clicked  time.Time // last click on the selected row
 	removed  map[probes.ID]bool
+	watched  map[probes.ID]*watched
 
 	columns   []column
 	chosen    map[string]bool // titles of columns: shown, or not; else by width
@@ -91,7 +92,7 @@ func newModel(ctx context.Context, src Source, t Target, opts Options) *model {
 		w:    80,
 		h:    24,
 		look: look{name: opts.Theme}, mouse: !opts.NoMouse,
-		byKey: map[key]*row{}, short: map[int]map[*row]string{}, removed: map[probes.ID]bool{}, yes: map[key]bool{}, dismissed: map[string]bool{}, chosen: map[string]bool{},
+		byKey: map[key]*row{}, short: map[int]map[*row]string{}, removed: map[probes.ID]bool{}, watched: map[probes.ID]*watched{}, yes: map[key]bool{}, dismissed: map[string]bool{}, chosen: map[string]bool{},
 		columns: columns(), views: views(),
 		windowAt: 1, // 30s
 		snap:     &probes.Snapshot{}, shown: &probes.Snapshot{},
@@ -174,6 +175,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case reportedMsg:
 		m.dirty = true
 		cmd = m.reported(msg)
+	case watchedMsg:
+		m.dirty = true
+		m.watchAnswered(msg)
 	case successorMsg:
 		m.dirty = true
 		m.succeeded(msg)

@@ -33,6 +33,8 @@ type Source interface {
 	// Report has the calls of a timed probe that take at least this long come one
 	// by one, in Snapshot.Calls; 0: every call, probes.NoCalls: none.
 	Report(id probes.ID, slower time.Duration) error
+	// Watch has a probe counted by thread as well, in Stats.Threads, or no more.
+	Watch(id probes.ID, on bool) error
 }
 
 // Target is what is being looked at.

@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,4 +84,28 @@ func TestTablesBy(t *testing.T) {
 			t.Errorf("by %s it does not say\n%s but\n%s", by, want, text)
 		}
 	}
+}
+
+// On the screen, too, each thread has the calls that it made, and the processes have
+// those of their threads.
+func TestScreenThreads(t *testing.T) {
+	requireBPF(t)
+	calls := target(t, "calls")
+	x := openTerminal(t, 120, 40, "-r", calls, "work")
+	x.wait(`work +ret`)
+	x.press("5")
+	x.wait(`No thread has hit it since watching began`)
+	made, err := exec.Command(calls, "40", "1000").Output()
+	if err != nil || string(made) != "40000\n" {
+		t.Fatalf("the target says %q: %v", made, err)
+	}
+	screen := x.wait(`… +\d+ more threads, `)
+	rows := regexp.MustCompile(`(?m)^ +\d+ +calls +[\d.]+ +━`).FindAllString(screen, -1)
+	more := regexp.MustCompile(`… +(\d+) more threads`).FindStringSubmatch(screen)
+	if n, _ := strconv.Atoi(more[1]); len(rows)+n != 40 {
+		t.Errorf("%d threads and %d more:\n%s", len(rows), n, screen)
+	}
+	x.press("y")
+	x.wait(`calls ×40 `)
+	x.leave(nil)
 }
