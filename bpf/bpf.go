@@ -76,6 +76,7 @@ const (
 	MajorFaults  = uprobetopThreadFieldTHREAD_MAJOR_FAULTS
 	KnownEntry   = uint64(uprobetopCallKnownKNOWN_ENTRY)
 	KnownWaiting = uint64(uprobetopCallKnownKNOWN_WAITING)
+	KnownUpdate  = uint64(uprobetopCallKnownKNOWN_UPDATE)
 )
 
 // MaxCgroups is how many cgroups a filter can name.
@@ -99,6 +100,13 @@ type Options struct {
 	CallBytes int    // ring buffer of single calls, likewise
 	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
+
+	// PIDNamespace is the inode of the PID namespace by whose ids the filter and Call
+	// go; 0 is the initial one.
+	PIDNamespace uint32
+	// Tick is the longest time for which the kernel may leave the time on CPU of a
+	// running thread as it is.
+	Tick time.Duration
 }
 
 // Filter says which numbers a filter goes by; without any everybody counts. A hit
@@ -211,6 +219,9 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 		"by_thread":  flag(f.Threads),
 		"by_cgroup":  uint32(f.Cgroups),
 		"follow":     flag(f.Follow),
+
+		"pid_namespace": o.PIDNamespace,
+		"tick_ns":       uint64(o.Tick),
 	} {
 		if err := spec.Variables[name].Set(v); err != nil {
 			return fmt.Errorf("cannot set %s in the BPF object: %w", name, err)

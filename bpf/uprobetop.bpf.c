@@ -29,6 +29,7 @@
 
 #include "kernel.h"
 #include "layout.h"
+#include "ids.h"
 
 char __license[] SEC("license") = "Dual BSD/GPL";
 
@@ -41,6 +42,7 @@ volatile const __u32 by_process = 0;    /* processes in `admitted` */
 volatile const __u32 by_thread = 0;     /* threads in `admitted_threads` */
 volatile const __u32 by_cgroup = 0;     /* so many cgroups, and those below them */
 volatile const __u32 follow = 0;        /* what admitted processes start is admitted */
+volatile const __u64 tick_ns = 0;       /* the longest time between two ticks of a busy CPU */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -144,7 +146,7 @@ static __always_inline struct cell *cell_of_frame(struct frame *f)
 /* Is the current thread on one of the lists? A function: see above of stack. */
 static __noinline int listed(void)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = by_process || by_thread ? ids_of(bpf_get_current_task_btf()) : 0;
 	__u32 tgid = id >> 32, tid = id;
 
 	if (by_process && bpf_map_lookup_elem(&admitted, &tgid))
@@ -250,7 +252,8 @@ SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = task->tgid, tid = bpf_get_current_pid_tgid();
+	__u64 id = ids_of(task);
+	__u32 tgid = id >> 32, tid = id;
 
 	end_calls(CELL_UNWOUND_EXIT);
 	/* Off the lists: numbers come again. A process ends with its last thread. */
@@ -267,7 +270,7 @@ int on_fork(__u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0];
 	struct task_struct *child = (void *)ctx[1];
-	__u32 from = parent->tgid, to = child->tgid;
+	__u32 from = ids_of(parent) >> 32, to = ids_of(child) >> 32;
 	__u8 yes = 1;
 
 	if (!follow || from == to || !bpf_map_lookup_elem(&admitted, &from))

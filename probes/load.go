@@ -54,9 +54,9 @@ func New(c Config) (*Collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && !initialPIDNamespace() {
-		return nil, errors.New("this is a container with process ids of its own, by which the kernel does not count: " +
-			"run uprobetop on the host, or name a file and neither -p nor a command")
+	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && foreignProc() {
+		return nil, errors.New("/proc shows process ids of another PID namespace than this one: " +
+			"mount one of this namespace with mount -t proc proc /proc, or run uprobetop in the other")
 	}
 	if method == PerfEvent {
 		return newCollector(c, method, perf{})
@@ -84,7 +84,10 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
-	o.Method = method
+	o.Method, o.Tick = method, tick()
+	if o.PIDNamespace, err = pidNamespace(); err != nil {
+		return nil, err
+	}
 	o.Filter = bpf.Filter{
 		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,
 		Threads: len(c.Filter.TIDs) > 0, Cgroups: len(c.Filter.Cgroups),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		pid, ok := target.Successor()
 		return strconv.Itoa(pid), ok
 	}}
-	o.Banner = older(config.Filter, target.Files)
+	o.Banner = cmp.Or(older(config.Filter, target.Files), beyond(config.Filter))
 	if yes {
 		o.Accepted = slices.Clone(target.Files)
 	}

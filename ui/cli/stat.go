@@ -120,6 +120,9 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if text := older(config.Filter, target.Files); text != "" {
 		fmt.Fprintln(s.Err, "uprobetop: "+text)
 	}
+	if text := beyond(config.Filter); text != "" {
+		fmt.Fprintln(s.Err, "uprobetop: "+text)
+	}
 	without := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)
 	defer stop()
