@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -70,8 +71,10 @@ func singleCalls(t *testing.T, out string) (all []singleCall) {
 func TestPIDNamespace(t *testing.T) {
 	requireNamespace(t)
 	slow := target(t, "slow")
-	cmd := inNamespace(exec.Command(slow, "threads", "2", "40"))
+	// Process 1 outlives it: with that one the whole namespace ends.
+	cmd := inNamespace(exec.Command("/bin/sh", "-c", slow+" threads 2 40; cat"))
 	in, out := bpftest.Start(t, cmd)
+	defer in.Close()
 	var tids []int
 	for range 2 {
 		line, err := out.ReadString('\n')
@@ -81,14 +84,28 @@ func TestPIDNamespace(t *testing.T) {
 		}
 		tids = append(tids, tid)
 	}
-	host := strconv.Itoa(cmd.Process.Pid)
-	if slices.Contains(tids, cmd.Process.Pid+1) {
-		t.Fatalf("threads %v of process %s", tids, host)
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
+	if err != nil {
+		t.Skipf("whose child is whose is not told: %v", err)
 	}
+	outside, err := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", outside))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ids, _ := strings.Cut(string(status), "\nNSpid:")
+	var inside int
+	if _, err := fmt.Sscan(ids, &outside, &inside); err != nil || inside == outside {
+		t.Fatalf("process %d has the ids %.20q: %v", outside, ids, err)
+	}
+	within := strconv.Itoa(inside)
 	stat := []string{"stat", "-o", "json", "-I", "20ms", "--slow", "1ns"}
 	enter := func(args ...string) *exec.Cmd {
 		c := self(t, append(slices.Clone(stat), args...)...)
-		n := exec.Command("nsenter", append([]string{"-t", host, "-p", "-m", c.Path}, c.Args[1:]...)...)
+		n := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(outside), "-p", "-m", c.Path}, c.Args[1:]...)...)
 		n.Env = c.Env
 		return n
 	}
@@ -99,10 +116,10 @@ func TestPIDNamespace(t *testing.T) {
 		tids      []int // nil: not known
 		rest      io.Reader
 	}{
-		{"-p inside", enter("-p", "1", "step"), 1, 80, tids, nil},
-		{"-t inside", enter("-t", strconv.Itoa(tids[1]), "step"), 1, 40, tids[1:], nil},
-		{"perf inside", enter("--attach", "perf", "-p", "1", "step"), 1, 80, tids, nil},
-		{"-p outside", self(t, append(slices.Clone(stat), "-p", host, "step")...), cmd.Process.Pid, 80, nil, nil},
+		{"-p inside", enter("-p", within, "slow:step"), inside, 80, tids, nil},
+		{"-t inside", enter("-t", strconv.Itoa(tids[1]), "slow:step"), inside, 40, tids[1:], nil},
+		{"perf inside", enter("--attach", "perf", "-p", within, "slow:step"), inside, 80, tids, nil},
+		{"-p outside", self(t, append(slices.Clone(stat), "-p", strconv.Itoa(outside), "slow:step")...), outside, 80, nil, nil},
 	}
 	for i := range runs {
 		_, o := bpftest.Start(t, runs[i].cmd)
@@ -114,8 +131,6 @@ func TestPIDNamespace(t *testing.T) {
 	if _, err := io.WriteString(in, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
-	_ = cmd.Wait()
 	for _, r := range runs {
 		text, err := io.ReadAll(r.rest)
 		if err != nil {
