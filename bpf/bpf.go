@@ -81,6 +81,7 @@ const (
 	MajorFaults  = uprobetopThreadFieldTHREAD_MAJOR_FAULTS
 	KnownEntry   = uint64(uprobetopCallKnownKNOWN_ENTRY)
 	KnownWaiting = uint64(uprobetopCallKnownKNOWN_WAITING)
+	KnownUpdate  = uint64(uprobetopCallKnownKNOWN_UPDATE)
 )
 
 // MaxCgroups is how many cgroups a filter can name.
@@ -120,6 +121,13 @@ type Options struct {
 	Threads   int    // entries of threads, over all watched probes
 	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
+
+	// PIDNamespace is the inode of the PID namespace by whose ids the filter and Call
+	// go; 0 is the initial one.
+	PIDNamespace uint32
+	// Tick is the longest time for which the kernel may leave the time on CPU of a
+	// running thread as it is.
+	Tick time.Duration
 }
 
 // Filter says which numbers a filter goes by; without any everybody counts. A hit
@@ -253,6 +261,9 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 		"follow":     flag(f.Follow),
 		"hashed":     flag(o.Store == HashStore),
 		"stackless":  flag(o.Store == SessionStore),
+
+		"pid_namespace": o.PIDNamespace,
+		"tick_ns":       uint64(o.Tick),
 	} {
 		known := spec.Variables[name]
 		if known == nil { // not in this object

@@ -29,6 +29,7 @@ func TestLoad(t *testing.T) {
 			o := DefaultOptions(1)
 			o.Method, o.Store = way.Method, way.Store
 			if filtered {
+				o.PIDNamespace = 1
 				o.Filter = Filter{Processes: true, Follow: true, Threads: true, Cgroups: 2}
 			}
 			l, err := Load(o)

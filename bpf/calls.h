@@ -52,6 +52,41 @@ static __always_inline void read_thread(struct task_struct *task, __u64 *v)
 	v[THREAD_MAJOR_FAULTS] = task->maj_flt;
 }
 
+#define HAVE_UPDATE(task) \
+	(bpf_core_field_exists((task)->se.cfs_rq) && bpf_core_field_exists((task)->se.cfs_rq->rq))
+
+/*
+ * When the kernel last brought this thread's time on CPU up to date, which runs
+ * now: by sched_clock, which all CPUs share. exec_start is by its CPU's clock_task, which
+ * has stood still during interrupts (update_curr and update_rq_clock_task, Linux 5.15
+ * to 7.3).
+ */
+static __always_inline __u64 last_update(struct task_struct *task)
+{
+	struct rq *rq;
+
+	if (!HAVE_UPDATE(task))
+		return 0;
+	rq = task->se.cfs_rq->rq;
+	return task->se.exec_start + (rq->clock - rq->clock_task);
+}
+
+/* Writes what the kernel says of this thread to v, and returns of when that is. */
+static __always_inline __u64 read_this_thread(struct task_struct *task, __u64 *v)
+{
+	__u64 at = last_update(task);
+
+	barrier();
+	read_thread(task, v);
+	barrier();
+	if (last_update(task) == at)
+		return at;
+	/* A tick came between the two. It will not come again so soon. */
+	at = last_update(task);
+	read_thread(task, v);
+	return at;
+}
+
 /*
  * Begins call number `at` of those that the thread is in: keeps its context, if
  * there is room, and gives the time. A function, as report() is, because of the
@@ -69,7 +104,7 @@ static __noinline __u64 begin_call(struct pt_regs *ctx, __u64 at)
 	x->args[0] = ARG0(ctx);
 	x->args[1] = ARG1(ctx);
 	x->args[2] = ARG2(ctx);
-	read_thread(task, x->thread);
+	x->updated = read_this_thread(task, x->thread);
 	/* Last: our own time is not the function's. */
 	return x->start = bpf_ktime_get_ns();
 }
@@ -102,7 +137,7 @@ static __noinline void report(struct pt_regs *ctx, struct cell *c, struct frame 
 	struct contexts *all;
 	struct context *x;
 	struct call *r;
-	__u64 id, full;
+	__u64 id, full, updated;
 
 	if (!within_budget(f->cookie, now)) {
 		add(c, CELL_HELD_BACK, 1);
@@ -120,19 +155,24 @@ static __noinline void report(struct pt_regs *ctx, struct cell *c, struct frame 
 	r->at = now;
 	r->start = f->start;
 	r->callees = f->callees;
-	id = bpf_get_current_pid_tgid();
+	id = ids_of(task);
 	r->tgid = id >> 32;
 	r->tid = id;
 	r->known = 0;
 	r->result = RESULT(ctx);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
-	read_thread(task, r->thread);
+	updated = read_this_thread(task, r->thread);
+	r->unaccounted = 0;
+	r->tick = tick_ns;
 	all = bpf_task_storage_get(&contexts, task, 0, 0);
 	x = all ? &all->of[at & (STACK_FRAMES - 1)] : 0;
 	if (x && x->start == f->start) {
 		r->known = KNOWN_ENTRY;
 		if (bpf_core_field_exists(task->sched_info.run_delay))
 			r->known |= KNOWN_WAITING;
+		if (HAVE_UPDATE(task))
+			r->known |= KNOWN_UPDATE;
+		r->unaccounted = (now - updated) - (f->start - x->updated);
 		for (int i = 0; i < 3; i++)
 			r->args[i] = x->args[i];
 		for (int i = 0; i < THREAD_FIELDS; i++)

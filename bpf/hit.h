@@ -3,6 +3,8 @@
 #ifndef UPROBETOP_HIT_H
 #define UPROBETOP_HIT_H
 
+#include "ids.h"
+
 /* Set before loading. */
 volatile const __u32 max_probes = 1024; /* slots: cells has max_probes a CPU */
 volatile const __u32 max_timed = 256;   /* histograms: hists has max_timed a CPU */
@@ -12,6 +14,7 @@ volatile const __u32 by_process = 0;    /* processes in `admitted` */
 volatile const __u32 by_thread = 0;     /* threads in `admitted_threads` */
 volatile const __u32 by_cgroup = 0;     /* so many cgroups, and those below them */
 volatile const __u32 follow = 0;        /* what admitted processes start is admitted */
+volatile const __u64 tick_ns = 0;       /* the longest time between two ticks of a busy CPU */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -90,7 +93,7 @@ static __always_inline struct cell *cell_of_frame(struct frame *f)
 /* Is the current thread on one of the lists? A function: see above of stack. */
 static __noinline int listed(void)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = by_process || by_thread ? ids_of(bpf_get_current_task_btf()) : 0;
 	__u32 tgid = id >> 32, tid = id;
 
 	if (by_process && bpf_map_lookup_elem(&admitted, &tgid))

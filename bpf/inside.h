@@ -33,6 +33,7 @@ static long write_frame(__u32 i, struct reading *w)
 	struct task_struct *task = w->task;
 	struct context *x = 0;
 	struct call r = {.kind = RECORD_INSIDE};
+	__u64 id;
 
 	if (i >= ONCE(s->depth))
 		return 1;
@@ -41,8 +42,9 @@ static long write_frame(__u32 i, struct reading *w)
 	if (!r.start || f->sp < w->sp || !switch_of(r.cookie))
 		return 0;
 	r.callees = ONCE(f->callees);
-	r.tgid = task->tgid;
-	r.tid = task->pid;
+	id = ids_of(task);
+	r.tgid = id >> 32;
+	r.tid = id;
 	bpf_probe_read_kernel(r.comm, sizeof(r.comm), task->comm);
 	if (w->contexts)
 		x = &w->contexts->of[i & (STACK_FRAMES - 1)];

@@ -30,12 +30,47 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+/* A number of a thread or process in one PID namespace. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+/* Its numbers in all of them, from the initial one (level 0) to its own. */
+struct pid {
+	unsigned int level;
+	struct upid numbers[];
+};
+
+enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
+
 struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
+	struct pid *pids[4];
+};
+
+/* kernel/sched/sched.h: the clocks of a CPU as they were at their last update, ns. */
+struct rq {
+	__u64 clock;      /* sched_clock */
+	__u64 clock_task; /* less interrupts and what a hypervisor took, as far as the kernel accounts for them */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
 };
 
 struct sched_entity {
-	__u64 sum_exec_runtime; /* ns; brought up to date at ticks and switches */
+	__u64 exec_start;       /* clock_task when the next was brought up to date */
+	__u64 sum_exec_runtime; /* ns; at ticks and switches */
+	struct cfs_rq *cfs_rq;  /* of the CPU, whatever the class; with CONFIG_FAIR_GROUP_SCHED */
 };
 
 struct sched_info { /* without CONFIG_SCHED_INFO it is empty */
@@ -45,6 +80,7 @@ struct sched_info { /* without CONFIG_SCHED_INFO it is empty */
 struct task_struct {
 	unsigned int __state; /* 0: running, or ready to */
 	int pid, tgid;
+	struct pid *thread_pid;
 	char comm[16];
 	unsigned long sas_ss_sp, sas_ss_size; /* sigaltstack */
 	struct mm_struct *mm;

@@ -146,6 +146,7 @@ struct context {
 	__u64 start; /* of the frame that it belongs to */
 	__u64 args[3];
 	__u64 thread[THREAD_FIELDS];
+	__u64 updated; /* sched_clock, ns: of when thread[THREAD_ON_CPU] is */
 };
 
 struct contexts {
@@ -163,18 +164,21 @@ struct call {
 	__u64 at; /* CLOCK_MONOTONIC at the return, or when it was looked at, ns */
 	__u64 start;
 	__u64 callees;
-	__u32 tgid;
+	__u32 tgid; /* ids.h: 0 if the process is outside uprobetop's PID namespace */
 	__u32 tid;
 	__u64 known; /* enum call_known */
 	__u64 args[3];
 	__u64 result;
 	__u64 thread[THREAD_FIELDS]; /* during the call */
 	char comm[16];
+	__s64 unaccounted; /* on a CPU at the return and not yet in THREAD_ON_CPU, less the same at the entry, ns */
+	__u64 tick;        /* either is at most this, ns */
 };
 
 enum call_known {
 	KNOWN_ENTRY = 1,   /* args and thread: the call began after it was asked for */
 	KNOWN_WAITING = 2, /* the kernel keeps THREAD_WAITING (CONFIG_SCHED_INFO) */
+	KNOWN_UPDATE = 4,  /* unaccounted is known (CONFIG_FAIR_GROUP_SCHED) */
 };
 
 /*

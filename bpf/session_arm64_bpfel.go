@@ -34,6 +34,8 @@ const (
 	sessionVarFollow          = "follow"
 	sessionVarMaxProbes       = "max_probes"
 	sessionVarMaxTimed        = "max_timed"
+	sessionVarPidNamespace    = "pid_namespace"
+	sessionVarTickNs          = "tick_ns"
 )
 
 // loadSession returns the embedded CollectionSpec for session.
@@ -100,14 +102,16 @@ type sessionMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sessionVariableSpecs struct {
-	ByCgroup  *ebpf.VariableSpec `ebpf:"by_cgroup"`
-	ByProcess *ebpf.VariableSpec `ebpf:"by_process"`
-	ByThread  *ebpf.VariableSpec `ebpf:"by_thread"`
-	Cpus      *ebpf.VariableSpec `ebpf:"cpus"`
-	Filtered  *ebpf.VariableSpec `ebpf:"filtered"`
-	Follow    *ebpf.VariableSpec `ebpf:"follow"`
-	MaxProbes *ebpf.VariableSpec `ebpf:"max_probes"`
-	MaxTimed  *ebpf.VariableSpec `ebpf:"max_timed"`
+	ByCgroup     *ebpf.VariableSpec `ebpf:"by_cgroup"`
+	ByProcess    *ebpf.VariableSpec `ebpf:"by_process"`
+	ByThread     *ebpf.VariableSpec `ebpf:"by_thread"`
+	Cpus         *ebpf.VariableSpec `ebpf:"cpus"`
+	Filtered     *ebpf.VariableSpec `ebpf:"filtered"`
+	Follow       *ebpf.VariableSpec `ebpf:"follow"`
+	MaxProbes    *ebpf.VariableSpec `ebpf:"max_probes"`
+	MaxTimed     *ebpf.VariableSpec `ebpf:"max_timed"`
+	PidNamespace *ebpf.VariableSpec `ebpf:"pid_namespace"`
+	TickNs       *ebpf.VariableSpec `ebpf:"tick_ns"`
 }
 
 // sessionObjects contains all objects after they have been loaded into the kernel.
@@ -159,14 +163,16 @@ func (m *sessionMaps) Close() error {
 //
 // It can be passed to loadSessionObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sessionVariables struct {
-	ByCgroup  *ebpf.Variable `ebpf:"by_cgroup"`
-	ByProcess *ebpf.Variable `ebpf:"by_process"`
-	ByThread  *ebpf.Variable `ebpf:"by_thread"`
-	Cpus      *ebpf.Variable `ebpf:"cpus"`
-	Filtered  *ebpf.Variable `ebpf:"filtered"`
-	Follow    *ebpf.Variable `ebpf:"follow"`
-	MaxProbes *ebpf.Variable `ebpf:"max_probes"`
-	MaxTimed  *ebpf.Variable `ebpf:"max_timed"`
+	ByCgroup     *ebpf.Variable `ebpf:"by_cgroup"`
+	ByProcess    *ebpf.Variable `ebpf:"by_process"`
+	ByThread     *ebpf.Variable `ebpf:"by_thread"`
+	Cpus         *ebpf.Variable `ebpf:"cpus"`
+	Filtered     *ebpf.Variable `ebpf:"filtered"`
+	Follow       *ebpf.Variable `ebpf:"follow"`
+	MaxProbes    *ebpf.Variable `ebpf:"max_probes"`
+	MaxTimed     *ebpf.Variable `ebpf:"max_timed"`
+	PidNamespace *ebpf.Variable `ebpf:"pid_namespace"`
+	TickNs       *ebpf.Variable `ebpf:"tick_ns"`
 }
 
 // sessionPrograms contains all programs after they have been loaded into the kernel.

@@ -34,6 +34,8 @@ const (
 	sessionContextVarFollow          = "follow"
 	sessionContextVarMaxProbes       = "max_probes"
 	sessionContextVarMaxTimed        = "max_timed"
+	sessionContextVarPidNamespace    = "pid_namespace"
+	sessionContextVarTickNs          = "tick_ns"
 )
 
 // loadSessionContext returns the embedded CollectionSpec for sessionContext.
@@ -100,14 +102,16 @@ type sessionContextMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sessionContextVariableSpecs struct {
-	ByCgroup  *ebpf.VariableSpec `ebpf:"by_cgroup"`
-	ByProcess *ebpf.VariableSpec `ebpf:"by_process"`
-	ByThread  *ebpf.VariableSpec `ebpf:"by_thread"`
-	Cpus      *ebpf.VariableSpec `ebpf:"cpus"`
-	Filtered  *ebpf.VariableSpec `ebpf:"filtered"`
-	Follow    *ebpf.VariableSpec `ebpf:"follow"`
-	MaxProbes *ebpf.VariableSpec `ebpf:"max_probes"`
-	MaxTimed  *ebpf.VariableSpec `ebpf:"max_timed"`
+	ByCgroup     *ebpf.VariableSpec `ebpf:"by_cgroup"`
+	ByProcess    *ebpf.VariableSpec `ebpf:"by_process"`
+	ByThread     *ebpf.VariableSpec `ebpf:"by_thread"`
+	Cpus         *ebpf.VariableSpec `ebpf:"cpus"`
+	Filtered     *ebpf.VariableSpec `ebpf:"filtered"`
+	Follow       *ebpf.VariableSpec `ebpf:"follow"`
+	MaxProbes    *ebpf.VariableSpec `ebpf:"max_probes"`
+	MaxTimed     *ebpf.VariableSpec `ebpf:"max_timed"`
+	PidNamespace *ebpf.VariableSpec `ebpf:"pid_namespace"`
+	TickNs       *ebpf.VariableSpec `ebpf:"tick_ns"`
 }
 
 // sessionContextObjects contains all objects after they have been loaded into the kernel.
@@ -159,14 +163,16 @@ func (m *sessionContextMaps) Close() error {
 //
 // It can be passed to loadSessionContextObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sessionContextVariables struct {
-	ByCgroup  *ebpf.Variable `ebpf:"by_cgroup"`
-	ByProcess *ebpf.Variable `ebpf:"by_process"`
-	ByThread  *ebpf.Variable `ebpf:"by_thread"`
-	Cpus      *ebpf.Variable `ebpf:"cpus"`
-	Filtered  *ebpf.Variable `ebpf:"filtered"`
-	Follow    *ebpf.Variable `ebpf:"follow"`
-	MaxProbes *ebpf.Variable `ebpf:"max_probes"`
-	MaxTimed  *ebpf.Variable `ebpf:"max_timed"`
+	ByCgroup     *ebpf.Variable `ebpf:"by_cgroup"`
+	ByProcess    *ebpf.Variable `ebpf:"by_process"`
+	ByThread     *ebpf.Variable `ebpf:"by_thread"`
+	Cpus         *ebpf.Variable `ebpf:"cpus"`
+	Filtered     *ebpf.Variable `ebpf:"filtered"`
+	Follow       *ebpf.Variable `ebpf:"follow"`
+	MaxProbes    *ebpf.Variable `ebpf:"max_probes"`
+	MaxTimed     *ebpf.Variable `ebpf:"max_timed"`
+	PidNamespace *ebpf.Variable `ebpf:"pid_namespace"`
+	TickNs       *ebpf.Variable `ebpf:"tick_ns"`
 }
 
 // sessionContextPrograms contains all programs after they have been loaded into the kernel.

@@ -42,7 +42,7 @@ enum { NAMED_EVERY = 64 };
 /* The current thread's entry, or that of the others; 0: the probe is not watched any more. */
 static __noinline struct share *share_of(__u64 cookie)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = ids_of(bpf_get_current_task_btf());
 	struct share_key key = { .cookie = cookie, .tgid = id >> 32, .tid = id };
 	struct share *s = bpf_map_lookup_elem(&shares, &key);
 

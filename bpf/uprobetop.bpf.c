@@ -162,9 +162,10 @@ SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 tgid = task->tgid, tid = bpf_get_current_pid_tgid();
+	__u64 id = ids_of(task);
+	__u32 tgid = id >> 32, tid = id;
 
-	end_calls(CELL_UNWOUND_EXIT, tid);
+	end_calls(CELL_UNWOUND_EXIT, task->pid);
 	/* Off the lists: numbers come again. A process ends with its last thread. */
 	if (by_thread)
 		bpf_map_delete_elem(&admitted_threads, &tid);
@@ -179,7 +180,7 @@ int on_fork(__u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0];
 	struct task_struct *child = (void *)ctx[1];
-	__u32 from = parent->tgid, to = child->tgid;
+	__u32 from = ids_of(parent) >> 32, to = ids_of(child) >> 32;
 	__u8 yes = 1;
 
 	if (!follow || from == to || !bpf_map_lookup_elem(&admitted, &from))

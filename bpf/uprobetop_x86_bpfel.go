@@ -14,20 +14,22 @@ import (
 )
 
 type uprobetopCall struct {
-	_       structs.HostLayout
-	Kind    uint32
-	Cpu     uint32
-	Cookie  uint64
-	At      uint64
-	Start   uint64
-	Callees uint64
-	Tgid    uint32
-	Tid     uint32
-	Known   uint64
-	Args    [3]uint64
-	Result  uint64
-	Thread  [6]uint64
-	Comm    [16]int8
+	_           structs.HostLayout
+	Kind        uint32
+	Cpu         uint32
+	Cookie      uint64
+	At          uint64
+	Start       uint64
+	Callees     uint64
+	Tgid        uint32
+	Tid         uint32
+	Known       uint64
+	Args        [3]uint64
+	Result      uint64
+	Thread      [6]uint64
+	Comm        [16]int8
+	Unaccounted int64
+	Tick        uint64
 }
 
 type uprobetopCallBudget struct {
@@ -41,6 +43,7 @@ type uprobetopCallKnown uint32
 const (
 	uprobetopCallKnownKNOWN_ENTRY   uprobetopCallKnown = 1
 	uprobetopCallKnownKNOWN_WAITING uprobetopCallKnown = 2
+	uprobetopCallKnownKNOWN_UPDATE  uprobetopCallKnown = 4
 )
 
 type uprobetopCell struct {
@@ -75,10 +78,11 @@ const (
 type uprobetopContexts struct {
 	_  structs.HostLayout
 	Of [64]struct {
-		_      structs.HostLayout
-		Start  uint64
-		Args   [3]uint64
-		Thread [6]uint64
+		_       structs.HostLayout
+		Start   uint64
+		Args    [3]uint64
+		Thread  [6]uint64
+		Updated uint64
 	}
 }
 
@@ -278,8 +282,10 @@ const (
 	uprobetopVarHashed            = "hashed"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarPidNamespace      = "pid_namespace"
 	uprobetopVarSharesFull        = "shares_full"
 	uprobetopVarStackless         = "stackless"
+	uprobetopVarTickNs            = "tick_ns"
 	uprobetopVarUnfollowed        = "unfollowed"
 	uprobetopVarUnusedCall        = "unused_call"
 	uprobetopVarUnusedCallKnown   = "unused_call_known"
@@ -382,8 +388,10 @@ type uprobetopVariableSpecs struct {
 	Hashed            *ebpf.VariableSpec `ebpf:"hashed"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	PidNamespace      *ebpf.VariableSpec `ebpf:"pid_namespace"`
 	SharesFull        *ebpf.VariableSpec `ebpf:"shares_full"`
 	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
+	TickNs            *ebpf.VariableSpec `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.VariableSpec `ebpf:"unused_call_known"`
@@ -472,8 +480,10 @@ type uprobetopVariables struct {
 	Hashed            *ebpf.Variable `ebpf:"hashed"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	PidNamespace      *ebpf.Variable `ebpf:"pid_namespace"`
 	SharesFull        *ebpf.Variable `ebpf:"shares_full"`
 	Stackless         *ebpf.Variable `ebpf:"stackless"`
+	TickNs            *ebpf.Variable `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.Variable `ebpf:"unused_call_known"`

@@ -11,7 +11,7 @@ import (
 // slow or because every call of the probe is.
 type Call struct {
 	Probe    ID
-	PID, TID int
+	PID, TID int    // 0: see Outside
 	Comm     string // of the thread, raw
 	CPU      int    // on which it returned
 	At       time.Time
@@ -30,16 +30,49 @@ type Call struct {
 	Callees time.Duration
 }
 
-// ThreadStats is what happened to a thread during a call. The kernel brings OnCPU up
-// to date at ticks and switches only: of a call that slept it can be wrong by a
-// tick (4 ms at 250 Hz), though never more than the call has room for. A call that
-// never gave up its CPU was on one whenever it did not wait for one.
+// ThreadStats is what happened to a thread during a call.
+//
+// The kernel adds up a thread's time on CPU at ticks and switches only (update_curr,
+// kernel/sched/fair.c, Linux 5.15 to 7.3), so that what it has added up may be a tick
+// old at either end of a call. When it last did is read, too, and the rest is worked
+// out. OnCPU is then right to 500 ppm of the latency, by which the clock of latencies,
+// which NTP keeps right, and that of the scheduler can differ; and of a call in which
+// it was not added up at all, because there was neither tick nor switch, exactly.
+//
+// Where the kernel does not tell when it last did (without CONFIG_FAIR_GROUP_SCHED), or
+// the clocks of its CPUs differ, OnCPU is right to a tick, 1 to 10 ms, and with CPUs
+// that have no ticks (nohz_full) to a second; but of a call that never gave up its CPU
+// it is all the time in which that did not wait for one.
+//
+// Interrupts, and what a hypervisor takes, are no time on CPU as far as the kernel has
+// taken them off by then: it looks at ticks and switches.
 type ThreadStats struct {
 	OnCPU                  time.Duration // running
+	OnCPUError             time.Duration // by which OnCPU can be wrong, up or down
 	Waiting                time.Duration // ready to run, no CPU was free; -1: this kernel does not keep it
 	Voluntary, Involuntary uint64        // context switches
 	MinorFaults            uint64
 	MajorFaults            uint64
+}
+
+// Vague tells that the time on CPU can be wrong by more than 2 % of the latency.
+func (c *Call) Vague() bool { return c.Thread != nil && 50*c.Thread.OnCPUError > c.Latency }
+
+// Outside tells that the caller has no ids here: uprobetop runs in a container, and
+// it is none of its processes.
+func (c *Call) Outside() bool { return c.PID == 0 }
+
+// Blocked is how long a call slept or waited for something else than a CPU, as right
+// as OnCPU is; -1 if that cannot be told from waiting for a CPU. Thread must not be nil.
+func (c *Call) Blocked() time.Duration {
+	switch t := c.Thread; {
+	case t.Voluntary == 0:
+		return 0
+	case t.Waiting < 0:
+		return -1
+	default:
+		return max(c.Latency-t.Waiting-t.OnCPU, 0)
+	}
 }
 
 // NoCalls is the threshold of a probe whose calls are not reported one by one.
@@ -73,11 +106,26 @@ func callOf(c *bpf.Call) Call {
 		if c.Known&bpf.KnownWaiting != 0 {
 			call.Thread.Waiting = time.Duration(c.Thread[bpf.Waiting])
 		}
-		room := max(call.Latency-max(call.Thread.Waiting, 0), 0)
-		t := call.Thread
-		if t.OnCPU > room || t.Voluntary == 0 && (t.Waiting >= 0 || t.Involuntary == 0) {
-			call.Thread.OnCPU = room
-		}
+		call.Thread.onCPU(c, call.Latency)
 	}
 	return call
+}
+
+// onCPU works out the time on CPU from what the kernel had added up and what not.
+func (t *ThreadStats) onCPU(c *bpf.Call, latency time.Duration) {
+	room := max(latency-max(t.Waiting, 0), 0)
+	tick, rest := time.Duration(c.Tick), time.Duration(c.Unaccounted)
+	switch {
+	case c.Known&bpf.KnownUpdate != 0 && t.OnCPU == 0 && rest == latency:
+		t.OnCPU = latency
+	case c.Known&bpf.KnownUpdate != 0 && rest.Abs() <= tick:
+		t.OnCPU += rest
+		t.OnCPUError = min(latency/2000, tick)
+	case t.Voluntary == 0 && (t.Waiting >= 0 || t.Involuntary == 0):
+		t.OnCPU = room
+	default:
+		t.OnCPUError = tick
+	}
+	t.OnCPU = min(max(t.OnCPU, 0), room)
+	t.OnCPUError = min(t.OnCPUError, max(t.OnCPU, room-t.OnCPU))
 }

@@ -14,7 +14,7 @@ import (
 // The sizes of struct record and struct call, in bytes.
 const (
 	recordBytes = 24 + 8*int(bpf.Fields)
-	callBytes   = 8*7 + 8*3 + 8 + 8*6 + 16
+	callBytes   = 8*7 + 8*3 + 8 + 8*6 + 16 + 8*2
 )
 
 // parseRecord reads one record as it came from the ring buffer.

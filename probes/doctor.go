@@ -62,7 +62,7 @@ var checks = []check{
 	{"CAP_SYS_ADMIN", false, "probes as perf events", "run sudo uprobetop", capability(unix.CAP_SYS_ADMIN)},
 	{"CAP_SYS_PTRACE", false, "looking into processes of others, for -p", "run sudo uprobetop", capability(unix.CAP_SYS_PTRACE)},
 	{"CAP_CHECKPOINT_RESTORE", false, "deleted and replaced files of a process, for -p", "run sudo uprobetop", capability(unix.CAP_CHECKPOINT_RESTORE)},
-	{"pid namespace", false, "-p and a command: the kernel counts by process ids of the host", "run uprobetop on the host, outside the container", namespace("pid", 0xEFFFFFFC)},
+	{"pid namespace", false, "whose process ids -p takes and calls are told with", "mount -t proc proc /proc", processIDs},
 	{"kernel", false, "uprobetop is tested on Linux 6.18", "", kernel},
 	{"lockdown", false, "at confidentiality the kernel lets BPF read nothing", "boot with lockdown=integrity or none", lockdown},
 	{"BTF", true, "fitting the programs to this kernel", "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y", file("/sys/kernel/btf/vmlinux")},
@@ -93,6 +93,8 @@ type senses struct {
 	try   func(what func() error) error
 	limit func(resource int) (unix.Rlimit, error)
 	probe func() (Method, error)
+
+	foreignProc func() bool
 }
 
 var here = senses{
@@ -111,6 +113,8 @@ var here = senses{
 		return r, unix.Getrlimit(resource, &r)
 	},
 	probe: probeSelf,
+
+	foreignProc: foreignProc,
 }
 
 func diagnose(s *senses) Diagnosis {
@@ -178,6 +182,18 @@ func namespace(kind string, initial uint64) func(*senses) (Status, string) {
 		}
 		return Missing, "one of a container"
 	}
+}
+
+// processIDs looks whether the ids that people see are those that hits go by.
+func processIDs(s *senses) (Status, string) {
+	status, found := namespace("pid", 0xEFFFFFFC)(s)
+	switch {
+	case s.foreignProc():
+		return Missing, "/proc shows ids of another one"
+	case status == Missing:
+		return OK, "the container's: what is outside has no id here"
+	}
+	return status, found
 }
 
 func kernel(*senses) (Status, string) {

@@ -47,6 +47,8 @@ func healthy() senses {
 		try:   func(func() error) error { return nil },
 		limit: func(int) (unix.Rlimit, error) { return unix.Rlimit{Cur: 1024}, nil },
 		probe: func() (Method, error) { return UprobeMulti, nil },
+
+		foreignProc: func() bool { return false },
 	}
 }
 
@@ -108,7 +110,8 @@ func TestDiagnoseMissing(t *testing.T) {
 		{"CAP_PERFMON", func(s *senses) { caps(s, "0000008000000000") }, Missing, "not held", "CAP_PERFMON (not held): run sudo uprobetop"},
 		{"CAP_BPF", func(s *senses) { caps(s, "?") }, Unknown, "does not say", ""},
 		{"user namespace", func(s *senses) { inode(s, "/proc/self/ns/user", 7, nil) }, Missing, "container", "user namespace (one of a container): run uprobetop on the host"},
-		{"pid namespace", func(s *senses) { inode(s, "/proc/self/ns/pid", 7, nil) }, Missing, "container", ""},
+		{"pid namespace", func(s *senses) { inode(s, "/proc/self/ns/pid", 7, nil) }, OK, "container", ""},
+		{"pid namespace", func(s *senses) { s.foreignProc = func() bool { return true } }, Missing, "another one", ""},
 		{"BTF", func(s *senses) { inode(s, "/sys/kernel/btf/vmlinux", 0, os.ErrNotExist) }, Missing, "no /sys", "CONFIG_DEBUG_INFO_BTF=y"},
 		{"uprobes", func(s *senses) { inode(s, "/sys/bus/event_source/devices/uprobe", 0, os.ErrNotExist) }, Missing, "no /sys", "CONFIG_UPROBE_EVENTS=y"},
 		{"uprobe_multi", func(s *senses) { s.try = func(func() error) error { return ebpf.ErrNotSupported } }, Missing, "the kernel has none", "ring buffer (tried, the kernel has none): boot Linux 5.8"},

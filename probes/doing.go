@@ -8,9 +8,9 @@ import (
 
 // Doing is what a thread does at this moment: the letter of its state, as ps has it,
 // and the function of the kernel that it sleeps in, if /proc tells. Empty: it has
-// ended, or its id is one of another PID namespace.
+// ended, or is none of this PID namespace.
 func Doing(pid, tid int) string {
-	if !initialPIDNamespace() {
+	if foreignProc() {
 		return ""
 	}
 	thread := fmt.Sprintf("/proc/%d/task/%d/", pid, tid)

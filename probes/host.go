@@ -1,10 +1,12 @@
 package probes
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,12 +32,47 @@ func ThisHost() Host {
 	return h
 }
 
-// initialPIDNamespace tells whether process ids here are those that the kernel
-// counts by. The initial namespace has a fixed inode (PROC_PID_INIT_INO,
-// include/uapi/linux/nsfs.h, include/linux/proc_ns.h).
-func initialPIDNamespace() bool {
+// pidNamespace is the inode of this process's PID namespace, or 0 in the initial
+// one, which has a fixed inode (PROC_PID_INIT_INO, include/uapi/linux/nsfs.h,
+// include/linux/proc_ns.h) and where a kernel has no other.
+func pidNamespace() (uint32, error) {
 	var st unix.Stat_t
-	return unix.Stat("/proc/self/ns/pid", &st) == nil && st.Ino == 0xEFFFFFFC
+	err := unix.Stat("/proc/self/ns/pid", &st)
+	switch {
+	case errors.Is(err, unix.ENOENT) && exists("/proc/self/stat"), err == nil && st.Ino == 0xEFFFFFFC:
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("cannot tell whose process ids these are: /proc/self/ns/pid: %w", err)
+	}
+	return uint32(st.Ino), nil
+}
+
+// foreignProc tells whether /proc shows processes by other ids than this process
+// has them: it was mounted from outside of a container.
+func foreignProc() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self != strconv.Itoa(os.Getpid())
+}
+
+// InContainer tells whether this process sees only some of the processes of the
+// host: it is in a PID namespace of its own.
+func InContainer() bool {
+	inode, err := pidNamespace()
+	return err == nil && inode != 0
+}
+
+// tick is the longest time between two ticks of a CPU that works: the resolution of
+// the coarse clocks is one tick. On a CPU without ticks another one does it, once a
+// second (sched_tick_remote, kernel/sched/core.c).
+func tick() time.Duration {
+	if list, err := os.ReadFile("/sys/devices/system/cpu/nohz_full"); err == nil && len(parseCPUs(string(list))) > 0 {
+		return time.Second
+	}
+	var res unix.Timespec
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &res); err != nil || res.Nano() <= 0 {
+		return 10 * time.Millisecond // the longest that a kernel can be built with
+	}
+	return time.Duration(res.Nano())
 }
 
 // raiseOpenFiles makes room for the links of many perf events, where the caller

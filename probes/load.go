@@ -83,9 +83,9 @@ func New(c Config) (*Collector, error) {
 	if c.InFlight, err = chooseStore(c.InFlight, method); err != nil {
 		return nil, err
 	}
-	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && !initialPIDNamespace() {
-		return nil, errors.New("this is a container with process ids of its own, by which the kernel does not count: " +
-			"run uprobetop on the host, or name a file and neither -p nor a command")
+	if len(c.Filter.PIDs)+len(c.Filter.TIDs) > 0 && foreignProc() {
+		return nil, errors.New("/proc shows process ids of another PID namespace than this one: " +
+			"mount one of this namespace with mount -t proc proc /proc, or run uprobetop in the other")
 	}
 	if method == PerfEvent {
 		return newCollector(c, method, perf{})
@@ -114,9 +114,12 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
 	o.Stacks = cmp.Or(c.Stacks, o.Stacks)
-	o.Method = method
+	o.Method, o.Tick = method, tick()
 	o.Store = cmp.Or(c.InFlight, o.Store)
 	o.Threads = cmp.Or(c.Threads, o.Threads)
+	if o.PIDNamespace, err = pidNamespace(); err != nil {
+		return nil, err
+	}
 	o.Filter = bpf.Filter{
 		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,
 		Threads: len(c.Filter.TIDs) > 0, Cgroups: len(c.Filter.Cgroups),

@@ -64,7 +64,7 @@ func probeSelf() (Method, error) {
 	}
 	defer f.Close()
 	config := Config{MaxProbes: 1, MaxTimed: 1}
-	if initialPIDNamespace() { // or else whoever runs this file
+	if !foreignProc() { // or else whoever runs this file
 		config.Filter.PIDs = []int{os.Getpid()}
 	}
 	c, err := New(config)

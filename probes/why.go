@@ -282,7 +282,7 @@ func (f *surveyed) unseen(filter Filter, file *symbols.File) string {
 		return ""
 	case !filter.Everybody():
 		return "whoever was to be probed has ended"
-	case !initialPIDNamespace():
+	case InContainer():
 		return "no process of this container maps " + base(file) + ", and others are not seen from here"
 	}
 	return "no process maps " + base(file) + ": it is probed in whoever loads it, as soon as that does"

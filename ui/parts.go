@@ -95,6 +95,9 @@ func (m *model) callSentence(call *probes.Call) string {
 	parts := m.callParts(partsOf(call))
 	most := slices.MaxFunc(parts[:], func(a, b callPart) int { return int(a.d - b.d) })
 	s := most.full + " " + ofWhole(most.d, call.Latency)
+	if call.Vague() && most.name != "waiting" {
+		s += ", give or take " + format.Latency(float64(call.Thread.OnCPUError))
+	}
 	if 2*call.Callees > call.Latency {
 		s += ", " + ofWhole(call.Callees, call.Latency) + " in probed functions that it called"
 	}

@@ -214,7 +214,11 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 	c.Text(l.time, 0, call.At.Format("15:04:05.000"), th.Text)
 	c.Right(l.latency, 0, format.Latency(float64(call.Latency)), th.Bright)
 	if l.tid > 0 {
-		c.Right(l.tid, 0, itoa(call.TID), th.Text)
+		tid := itoa(call.TID)
+		if call.Outside() {
+			tid = string(th.Dash)
+		}
+		c.Right(l.tid, 0, tid, th.Text)
 	}
 	c.Text(l.thread, 0, chart.Cut(clean(call.Comm), l.threadW, th.Ellipsis), th.Muted)
 	cpu := th.Text
@@ -223,6 +227,9 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 	}
 	c.Right(l.cpu, 0, itoa(call.CPU), cpu)
 	m.drawCallBar(c.Sub(l.bar, 0, l.barW, 1), call, full)
+	if call.Vague() {
+		c.Put(l.bar+l.barW, 0, '~', th.Warn)
+	}
 	m.drawFaults(c, l.bar+l.barW+1, call)
 	if l.ratio == 0 {
 		return

@@ -8,21 +8,25 @@ import (
 )
 
 // What is not known of a call is null: what had happened before its report was
-// asked for, and what this kernel does not keep.
+// asked for, what this kernel does not keep, and the ids of who is outside of the
+// container in which uprobetop runs. on_cpu_error_ns is by how much on_cpu_ns and
+// blocked_ns can be wrong, up or down.
 type call struct {
 	Schema  string    `json:"schema"`
 	Type    string    `json:"type"`
 	At      string    `json:"at"` // of the return
 	Probe   uint64    `json:"probe"`
 	Name    string    `json:"name"`
-	PID     int       `json:"pid"`
-	TID     int       `json:"tid"`
+	PID     *int      `json:"pid"`
+	TID     *int      `json:"tid"`
 	Comm    string    `json:"comm"`
 	CPU     int       `json:"cpu"`
 	Latency int64     `json:"latency_ns"`
 	Callees *int64    `json:"callees_ns"`
 	OnCPU   *int64    `json:"on_cpu_ns"`
+	Error   *int64    `json:"on_cpu_error_ns"`
 	Waiting *int64    `json:"waiting_ns"`
+	Blocked *int64    `json:"blocked_ns"`
 	Switch  *switches `json:"switches"`
 	Faults  *faults   `json:"faults"`
 	Args    []string  `json:"args"`
@@ -57,12 +61,15 @@ func Calls(w io.Writer, s *probes.Snapshot) error {
 func callObject(c *probes.Call, name string) call {
 	o := call{
 		Schema: Schema, Type: "call", At: c.At.UTC().Format(time.RFC3339Nano), Probe: uint64(c.Probe), Name: name,
-		PID: c.PID, TID: c.TID, Comm: c.Comm, CPU: c.CPU,
+		Comm: c.Comm, CPU: c.CPU,
 		Latency: c.Latency.Nanoseconds(), Return: hex(c.Return),
 	}
 	if c.Callees >= 0 {
 		callees := c.Callees.Nanoseconds()
 		o.Callees = &callees
+	}
+	if !c.Outside() {
+		o.PID, o.TID = &c.PID, &c.TID
 	}
 	t := c.Thread
 	if t == nil {
@@ -71,12 +78,17 @@ func callObject(c *probes.Call, name string) call {
 	for _, a := range c.Args {
 		o.Args = append(o.Args, hex(a))
 	}
-	on := t.OnCPU.Nanoseconds()
-	o.OnCPU = &on
-	if t.Waiting >= 0 {
-		waiting := t.Waiting.Nanoseconds()
-		o.Waiting = &waiting
-	}
+	o.OnCPU, o.Error = known(t.OnCPU), known(t.OnCPUError)
+	o.Waiting, o.Blocked = known(t.Waiting), known(c.Blocked())
 	o.Switch, o.Faults = &switches{t.Voluntary, t.Involuntary}, &faults{t.MinorFaults, t.MajorFaults}
 	return o
+}
+
+// known is a time in ns, or nil if it is below 0: not known.
+func known(d time.Duration) *int64 {
+	if d < 0 {
+		return nil
+	}
+	ns := d.Nanoseconds()
+	return &ns
 }

@@ -11,8 +11,8 @@ import (
 type insider struct {
 	Probe   uint64    `json:"probe"`
 	Name    string    `json:"name"`
-	PID     int       `json:"pid"`
-	TID     int       `json:"tid"`
+	PID     *int      `json:"pid"` // null: outside of this PID namespace
+	TID     *int      `json:"tid"`
 	Comm    string    `json:"comm"`
 	At      string    `json:"at"` // when it was looked at
 	Age     int64     `json:"age_ns"`

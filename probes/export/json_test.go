@@ -156,10 +156,10 @@ func TestCalls(t *testing.T) {
 	s.Calls = []probes.Call{
 		{
 			Probe: 0, PID: 7, TID: 8, Comm: "a\nb", CPU: 1, At: at, Latency: 5 * time.Millisecond, Callees: 3, Args: [3]uint64{1, 2, 255},
-			Return: 16, Thread: &probes.ThreadStats{OnCPU: 10, Waiting: 20, Voluntary: 1, Involuntary: 2, MinorFaults: 3, MajorFaults: 4},
+			Return: 16, Thread: &probes.ThreadStats{OnCPU: 10, OnCPUError: 5, Waiting: 20, Voluntary: 1, Involuntary: 2, MinorFaults: 3, MajorFaults: 4},
 		},
 		{Probe: 0, PID: 7, TID: 8, At: at, Latency: time.Microsecond, Args: [3]uint64{1}, Thread: nil},
-		{Probe: 0, At: at, Thread: &probes.ThreadStats{Waiting: -1}},
+		{Probe: 0, At: at, Thread: &probes.ThreadStats{Waiting: -1, Voluntary: 1}},
 		{Probe: 77},
 	}
 	var b bytes.Buffer
@@ -167,12 +167,12 @@ func TestCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	const head = `{"schema":"uprobetop/1","type":"call","at":"2026-01-02T03:04:05.000006Z","probe":0,"name":"malloc",`
-	const want = head + `"pid":7,"tid":8,"comm":"a\nb","cpu":1,"latency_ns":5000000,"callees_ns":3,"on_cpu_ns":10,"waiting_ns":20,` +
+	const want = head + `"pid":7,"tid":8,"comm":"a\nb","cpu":1,"latency_ns":5000000,"callees_ns":3,"on_cpu_ns":10,"on_cpu_error_ns":5,"waiting_ns":20,"blocked_ns":4999970,` +
 		`"switches":{"voluntary":1,"involuntary":2},"faults":{"minor":3,"major":4},"args":["0x1","0x2","0xff"],"return":"0x10"}` + "\n" +
-		head + `"pid":7,"tid":8,"comm":"","cpu":0,"latency_ns":1000,"callees_ns":0,"on_cpu_ns":null,"waiting_ns":null,` +
+		head + `"pid":7,"tid":8,"comm":"","cpu":0,"latency_ns":1000,"callees_ns":0,"on_cpu_ns":null,"on_cpu_error_ns":null,"waiting_ns":null,"blocked_ns":null,` +
 		`"switches":null,"faults":null,"args":null,"return":"0x0"}` + "\n" +
-		head + `"pid":0,"tid":0,"comm":"","cpu":0,"latency_ns":0,"callees_ns":0,"on_cpu_ns":0,"waiting_ns":null,` +
-		`"switches":{"voluntary":0,"involuntary":0},"faults":{"minor":0,"major":0},"args":["0x0","0x0","0x0"],"return":"0x0"}` + "\n"
+		head + `"pid":null,"tid":null,"comm":"","cpu":0,"latency_ns":0,"callees_ns":0,"on_cpu_ns":0,"on_cpu_error_ns":0,"waiting_ns":null,"blocked_ns":null,` +
+		`"switches":{"voluntary":1,"involuntary":0},"faults":{"minor":0,"major":0},"args":["0x0","0x0","0x0"],"return":"0x0"}` + "\n"
 	if b.String() != want {
 		t.Errorf("got  %swant %s", b.String(), want)
 	}

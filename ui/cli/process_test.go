@@ -221,29 +221,6 @@ func TestProcessGone(t *testing.T) {
 	}
 }
 
-// In a PID namespace processes have other numbers than the kernel filters by:
-// nothing is counted wrongly, it is told.
-func TestPIDNamespace(t *testing.T) {
-	requireBPF(t)
-	calls := target(t, "calls")
-	if err := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run(); err != nil {
-		t.Skipf("unshare: %v", err)
-	}
-	inside := func(args ...string) result {
-		p := program(args...)
-		cmd := exec.Command("unshare", append([]string{"--pid", "--fork", "--mount-proc", "/proc/self/exe"}, args...)...)
-		cmd.Args[4] = os.Args[0]
-		cmd.Env = p.Env
-		return finish(t, cmd, nil)
-	}
-	if r := inside("stat", calls, "work", "--", calls, "1", "100"); r.status != 1 || !strings.Contains(r.errors, "on the host") {
-		t.Errorf("a command: status %d, %s%s", r.status, r.out, r.errors)
-	}
-	if r := inside("stat", "-d", "100ms", calls, "work"); r.status != 0 {
-		t.Errorf("a file: status %d, %s%s", r.status, r.out, r.errors)
-	}
-}
-
 // A script without a first line that names its shell runs as shells run it.
 func TestScript(t *testing.T) {
 	requireBPF(t)

@@ -110,7 +110,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 		pid, ok := target.Successor()
 		return strconv.Itoa(pid), ok
 	}}
-	o.Banner = cmp.Or(older(config.Filter, target.Files), target.Kin())
+	o.Banner = cmp.Or(older(config.Filter, target.Files), target.Kin(), beyond(config.Filter))
 	if yes {
 		o.Accepted = slices.Clone(target.Files)
 	}

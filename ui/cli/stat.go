@@ -133,6 +133,9 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if kin := target.Kin(); kin != "" {
 		fmt.Fprintln(s.Err, "uprobetop: "+kin)
 	}
+	if text := beyond(config.Filter); text != "" {
+		fmt.Fprintln(s.Err, "uprobetop: "+text)
+	}
 	without := ask(s, f.yes, config.Hazards, requests)
 	ctx, stop := interrupted(ctx)
 	defer stop()

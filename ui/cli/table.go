@@ -157,17 +157,27 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 		if st == nil {
 			continue // its probe is taken away
 		}
+		id := "outside"
+		if !c.Outside() {
+			id = strconv.Itoa(c.TID)
+		}
 		thread := "began before it was watched"
 		if t := c.Thread; t != nil {
 			thread = "on CPU " + format.Latency(float64(t.OnCPU))
+			if c.Vague() {
+				thread += " ±" + format.Latency(float64(t.OnCPUError))
+			}
 			if t.Waiting >= 0 {
 				thread += ", waiting for one " + format.Latency(float64(t.Waiting))
+			}
+			if blocked := c.Blocked(); blocked > 0 {
+				thread += ", blocked " + format.Latency(float64(blocked))
 			}
 			thread += fmt.Sprintf(", switches %d, faults %d, args %#x %#x %#x", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults,
 				c.Args[0], c.Args[1], c.Args[2])
 		}
-		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %d, CPU %d: %s, result %#x\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
-			names[st.ID], symbols.Printable(c.Comm), c.TID, c.CPU, thread, c.Return)
+		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %s, CPU %d: %s, result %#x\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
+			names[st.ID], symbols.Printable(c.Comm), id, c.CPU, thread, c.Return)
 		if err != nil {
 			return err
 		}

@@ -161,6 +161,15 @@ func older(filter probes.Filter, files []*symbols.File) string {
 	return strings.Join(all, "; ")
 }
 
+// beyond tells that hits count of which a container does not see whose they are. It is
+// empty where there are none.
+func beyond(filter probes.Filter) string {
+	if !filter.Everybody() || !probes.InContainer() {
+		return ""
+	}
+	return "whoever uses the file counts, also outside of this container: -p names a process"
+}
+
 // everyCgroup tells whether a filter names the cgroup that all others are in.
 func everyCgroup(f probes.Filter) bool {
 	root, err := probes.CgroupRoot()
