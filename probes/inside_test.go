@@ -3,9 +3,11 @@ package probes
 import (
 	"bytes"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ func monotonic(t testing.TB) uint64 {
 }
 
 // until collects until a snapshot is as it has to become.
-func until(t *testing.T, c *Collector, what string, ok func(s *Snapshot) bool) *Snapshot {
+func until(t testing.TB, c *Collector, what string, ok func(s *Snapshot) bool) *Snapshot {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if s := collect(t, c); ok(s) {
@@ -51,7 +53,7 @@ type hanging struct {
 	tids []int
 }
 
-func hang(t *testing.T, target string, n int, args ...string) *hanging {
+func hang(t testing.TB, target string, n int, args ...string) *hanging {
 	t.Helper()
 	h := &hanging{cmd: exec.Command(target, args...)}
 	in, err := h.cmd.StdinPipe()
@@ -82,7 +84,7 @@ func hang(t *testing.T, target string, n int, args ...string) *hanging {
 }
 
 // said is the next line of the target, read no further.
-func (h *hanging) said(t *testing.T) string {
+func (h *hanging) said(t testing.TB) string {
 	t.Helper()
 	var line []byte
 	for b := []byte{0}; ; line = append(line, b[0]) {
@@ -259,6 +261,57 @@ func TestKernelLeftInside(t *testing.T) {
 		if p := &s.Probes[i]; p.InFlight != 1 || p.Oldest != 0 {
 			t.Errorf("%s: %d in flight, the oldest %v", p.Function.Name, p.InFlight, p.Oldest)
 		}
+	}
+}
+
+// A call is listed as it is, also where it begins or ends while it is read: its
+// start is no other's, nor are its arguments.
+func TestKernelInsideIsWhole(t *testing.T) {
+	target := bpftest.Build(t, "hang")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{Slow: time.Hour})
+	place(t, c, request(t, f, Return, "even"), request(t, f, Return, "odd"))
+	h := hang(t, target, 0, "race", "3")
+	seen, known, enough := 0, 0, 3000
+	if os.Getenv("UPROBETOP_LONG") == "1" {
+		enough *= 20
+	}
+	for end := time.Now().Add(time.Minute); seen < enough && time.Now().Before(end); {
+		c.tick.Lock()
+		if err := c.enumerate(); err != nil {
+			t.Fatal(err)
+		}
+		for cookie, calls := range c.decoder.inside.of {
+			for _, call := range calls {
+				seen++
+				if call.Known&bpf.KnownEntry == 0 {
+					continue
+				}
+				known++
+				if at := call.Args[0]; at > call.Start || uint64(idOf(cookie)-c.probes[0].ID) != at&1 {
+					t.Errorf("probe %d, called at %d, began at %d", idOf(cookie), at, call.Start)
+				}
+			}
+		}
+		c.tick.Unlock()
+	}
+	if h.goOn(t); known == 0 {
+		t.Errorf("%d calls were seen, of %d the beginning", seen, known)
+	}
+	t.Logf("%d calls were seen, of %d the beginning", seen, known)
+}
+
+// What a thread does is told while it is there.
+func TestDoing(t *testing.T) {
+	target := bpftest.Build(t, "hang")
+	h := hang(t, target, 1, "threads", "1")
+	for end := time.Now().Add(time.Minute); !strings.HasPrefix(Doing(h.cmd.Process.Pid, h.tids[0]), "S"); {
+		if time.Now().After(end) {
+			t.Fatalf("it does %q", Doing(h.cmd.Process.Pid, h.tids[0]))
+		}
+	}
+	if got := Doing(1<<30, 1); got != "" {
+		t.Errorf("nobody does %q", got)
 	}
 }
 

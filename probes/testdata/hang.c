@@ -3,6 +3,8 @@
 //   nested          one thread hangs in hang() within inner() within outer(); likewise
 //   jump            a thread jumps out of outer() and inner(), far down its stack, says its id, and waits for a line
 //   self N          outer() N times: it spends time itself and in inner()
+//   race N          N threads call even() and odd() in turn until a line comes, with the time before the call,
+//                   of which the last bit is even's or odd's
 //   recurse N       recurse() N deep, each with time of its own
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -83,6 +85,33 @@ PROBED long recurse(long n)
 	return r + 1;
 }
 
+PROBED long even(long at)
+{
+	__asm__ volatile("" ::: "memory");
+	return at;
+}
+
+PROBED long odd(long at)
+{
+	__asm__ volatile("" ::: "memory");
+	return at + 1;
+}
+
+static volatile int over;
+
+static void *race(void *unused)
+{
+	struct timespec t;
+
+	while (!over) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		even((t.tv_sec * 1000000000 + t.tv_nsec) & ~1L);
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		odd((t.tv_sec * 1000000000 + t.tv_nsec - 1) | 1);
+	}
+	return 0;
+}
+
 static long ids[256];
 
 static void *run(void *id)
@@ -144,6 +173,15 @@ int main(int argc, char **argv)
 			deep(2);
 		printf("%ld\n", syscall(SYS_gettid));
 		wait_for_line(0);
+	} else if (!strcmp(argv[1], "race") && n <= 256) {
+		pthread_t t[256];
+
+		for (int i = 0; i < n; i++)
+			pthread_create(&t[i], 0, race, 0);
+		wait_for_line(0);
+		over = 1;
+		for (int i = 0; i < n; i++)
+			pthread_join(t[i], 0);
 	} else if (!strcmp(argv[1], "self")) {
 		for (int i = 0; i < n; i++)
 			outer(0);
