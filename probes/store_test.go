@@ -36,7 +36,7 @@ func TestKernelMutualRecursion(t *testing.T) {
 }
 
 // The calls of one thread that were jumped out of, or not, never overlap: no return
-// is taken for that of an earlier hit.
+// is taken for that of an earlier hit, nor a context for another's.
 func TestKernelJumpTimes(t *testing.T) {
 	target := bpftest.Build(t, "scenes")
 	f := open(t, target)
@@ -50,6 +50,9 @@ func TestKernelJumpTimes(t *testing.T) {
 		equal(t, "calls", uint64(len(s.Calls)), jumps/2+jumps/3)
 		var end uint64
 		for _, call := range s.Calls {
+			if call.Thread == nil {
+				t.Fatalf("nothing is known of the beginning of %+v", call)
+			}
 			if call.Start < end {
 				t.Errorf("a call began at %d, and the one before ended at %d", call.Start, end)
 			}
