@@ -106,19 +106,6 @@ static __noinline int listed(void)
 	return 0;
 }
 
-#define MAX_URETPROBE_DEPTH 64 /* kernel/events/uprobes.c */
-
-/*
- * How many returns the kernel waits for in this thread, of all tracers.
- * prepare_uretprobe() looks at the same number after the program of a hit.
- */
-static __always_inline __u64 returns_pending(struct task_struct *task)
-{
-	struct uprobe_task *utask = task->utask;
-
-	return utask ? utask->depth : 0;
-}
-
 /* Does the current thread's hit count? */
 static __always_inline int admits(void) { return !filtered || listed(); }
 

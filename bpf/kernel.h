@@ -21,8 +21,15 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
-/* include/linux/uprobes.h: depth = pending returns of this task, all tracers'. */
+/* include/linux/uprobes.h: a pending return, with the stack pointer at entry. */
+struct return_instance {
+	unsigned long stack;
+	struct return_instance *next; /* of the call around it */
+};
+
+/* depth = pending returns of this task, all tracers'. */
 struct uprobe_task {
+	struct return_instance *return_instances;
 	unsigned int depth;
 };
 

@@ -11,37 +11,6 @@
 #ifndef UPROBETOP_PAIRING_H
 #define UPROBETOP_PAIRING_H
 
-/* Bytes that a return takes off the stack. */
-static __always_inline __u64 return_word(struct pt_regs *ctx)
-{
-#if defined(__TARGET_ARCH_x86)
-	return ctx->cs == 0x23 ? 4 : 8; /* 0x23: __USER32_CS */
-#else
-	return 0;
-#endif
-}
-
-/*
- * Was this function jumped to at the end of another one that is probed for its
- * return (a tail call)? Then its return address is the kernel's trampoline.
- */
-static __always_inline int tail_called(struct pt_regs *ctx, struct task_struct *task)
-{
-	struct mm_struct *mm = task->mm;
-	struct xol_area *area = mm ? mm->uprobes_state.xol_area : 0;
-	__u64 to = 0;
-
-	if (!area)
-		return 0;
-#if defined(__TARGET_ARCH_x86)
-	if (bpf_probe_read_user(&to, return_word(ctx) == 4 ? 4 : 8, (void *)ctx->sp))
-		return 0;
-#else
-	to = ctx->regs[30];
-#endif
-	return to == area->vaddr;
-}
-
 /* Takes the top frame off, as one whose return never comes. */
 static __always_inline void unwind_top(struct stack *s)
 {

@@ -20,6 +20,7 @@
 #include "layout.h"
 #include "hit.h"
 #include "calls.h"
+#include "returns.h"
 #include "hist.h"
 
 char __license[] SEC("license") = "Dual BSD/GPL";
@@ -55,6 +56,29 @@ static __always_inline __u64 since(__u64 cookie, __u64 now)
 	return ns >> (TIME_BITS - 1) ? 0 : ns;
 }
 
+/*
+ * In how many calls this one is. Those that a longjmp left behind are still among the
+ * pending: the kernel drops them after the program of a hit, by the same comparison
+ * (cleanup_return_instances).
+ */
+static __noinline __u64 calls_around(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *utask = task->utask;
+	struct return_instance *r;
+	__u64 depth, alive = ctx->sp + !tail_called(ctx, task);
+
+	if (!utask)
+		return 0;
+	depth = utask->depth;
+	r = utask->return_instances;
+	for (int i = 0; i < MAX_URETPROBE_DEPTH && r && r->stack < alive; i++) {
+		r = r->next;
+		depth--;
+	}
+	return depth;
+}
+
 /* Reports a call that has just returned. A function, because of the stack. */
 static __noinline void report_session(struct pt_regs *ctx, struct cell *c, __u64 cookie, __u64 start, __u64 now)
 {
@@ -67,7 +91,7 @@ static __noinline void report_session(struct pt_regs *ctx, struct cell *c, __u64
 /* A hit. 1: no return of it is wanted, and the kernel makes none. */
 static __always_inline int session_enter(struct pt_regs *ctx, struct probe_switch *sw, struct cell *c)
 {
-	__u64 *kept, depth, start;
+	__u64 *kept, start;
 
 	if (!(sw->flags & SWITCH_ON))
 		return 1;
@@ -76,8 +100,7 @@ static __always_inline int session_enter(struct pt_regs *ctx, struct probe_switc
 		return 1;
 	}
 	add(c, CELL_HITS, 1);
-	depth = returns_pending(bpf_get_current_task_btf());
-	if (depth >= MAX_URETPROBE_DEPTH) {
+	if (returns_pending(bpf_get_current_task_btf()) >= MAX_URETPROBE_DEPTH) {
 		add(c, CELL_MISSED_DEPTH, 1);
 		return 1;
 	}
@@ -86,7 +109,7 @@ static __always_inline int session_enter(struct pt_regs *ctx, struct probe_switc
 		return 1;
 	add(c, CELL_PUSHED, 1);
 	/* Last: our own time is not the function's. */
-	start = sw->flags & SWITCH_CALLS ? begin_call(ctx, depth) : bpf_ktime_get_ns();
+	start = sw->flags & SWITCH_CALLS ? begin_call(ctx, calls_around(ctx)) : bpf_ktime_get_ns();
 	*kept = start << TAG_BITS | tag();
 	return 0;
 }

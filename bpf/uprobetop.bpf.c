@@ -60,6 +60,7 @@ const enum cell_field *unused_cell_field __attribute__((unused));
 const enum switch_flags *unused_switch_flags __attribute__((unused));
 
 #include "calls.h"
+#include "returns.h"
 #include "stores.h"
 #include "pairing.h"
 #include "hist.h"
