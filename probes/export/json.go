@@ -31,6 +31,9 @@ type object struct {
 	Probes   []probe  `json:"probes"`
 	Lost     lost     `json:"lost"`
 	HeldBack held     `json:"held_back"`
+
+	KernelCounts *kernelCounts `json:"kernel_counts"` // of the final one
+	Gaps         []gap         `json:"gaps"`
 }
 
 type target struct {
@@ -82,6 +85,7 @@ type probe struct {
 	Load      *float64  `json:"load"`
 	Latency   *latency  `json:"latency_ns"`
 	Cost      *struct{} `json:"cost"`
+	Why       *string   `json:"why"` // of the final one, without hits
 }
 
 // The semaphore, in the file as well, and the arguments are of usdt probes.
@@ -135,7 +139,10 @@ type latency struct {
 
 // JSON writes one snapshot as one line. In the final one rates and load are over
 // the whole time.
-func JSON(w io.Writer, s *probes.Snapshot) error {
+func JSON(w io.Writer, s *probes.Snapshot) error { return Final(w, s, Findings{}) }
+
+// Final is JSON with what is known at the end.
+func Final(w io.Writer, s *probes.Snapshot, found Findings) error {
 	o := object{
 		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
@@ -143,6 +150,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
 		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},
+		KernelCounts: found.kernel(), Gaps: found.gaps(),
 	}
 	seen := map[*symbols.File]bool{}
 	for i := range s.Probes {
@@ -151,7 +159,9 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 			seen[st.File] = true
 			o.Targets = append(o.Targets, target{st.File.Path, st.File.BuildID, st.File.Replaced})
 		}
-		o.Probes = append(o.Probes, probeObject(s, st))
+		p := probeObject(s, st)
+		p.Why = found.why(st)
+		o.Probes = append(o.Probes, p)
 	}
 	return writeLine(w, o)
 }

@@ -29,6 +29,7 @@ type statFlags struct {
 	interval time.Duration
 	slow     time.Duration
 	output   string
+	verbose  bool // that of the root
 }
 
 func newStat(s Streams) *cobra.Command {
@@ -58,6 +59,7 @@ was not or cannot be measured is null.`,
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			f.verbose, _ = cmd.Flags().GetBool("verbose") // an error would say that there is no such flag
 			return f.run(cmd.Context(), s, args, command)
 		},
 	}
@@ -142,7 +144,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if held != nil {
 		elsewhere = newCopies(held.PID(), requests, args)
 	}
-	return f.count(ctx, s, col, held, elsewhere)
+	return f.count(ctx, s, &lookouts{col: col, target: target}, held, elsewhere)
 }
 
 // config is a collector's for this target, with room for all that is asked for.
@@ -275,7 +277,8 @@ func notProbed(snap *probes.Snapshot, without declined) (notes []string, attache
 
 // count runs until the first of: the duration, the end of the command or of the
 // process, a signal. Then it prints the totals.
-func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector, held *probes.Command, elsewhere *copies) error {
+func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held *probes.Command, elsewhere *copies) error {
+	col := looks.col
 	run, end := context.WithCancel(ctx)
 	defer end()
 	if held != nil {
@@ -300,14 +303,23 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 			end()
 		}
 	}
-	context.AfterFunc(run, col.Halt) // also while a reader keeps us waiting
-	ran := make(chan error)          // Run wants a thread of its own
+	go looks.watch(run, col.Snapshot().Filter)
+	halted := make(chan struct{})
+	context.AfterFunc(run, func() { // also while a reader keeps us waiting
+		defer close(halted)
+		col.Quiet()
+		looks.end()
+		col.Halt()
+	})
+	ran := make(chan error) // Run wants a thread of its own
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
+	end()
+	<-halted
 	cut, doubts := ctx.Err() != nil, elsewhere.sentences()
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
-		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, doubts))
+		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, looks.findings(doubts, f.verbose)))
 	}
 	if held != nil {
 		return errors.Join(err, endCommand(s, col, held, cut))
@@ -348,7 +360,11 @@ func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool
 			format.Count(uint64(n)))
 	}
 	if code := held.Status(); code > 128 && !asked {
-		fmt.Fprintf(s.Err, "uprobetop: the command was ended by signal %d, %s\n", code-128, syscall.Signal(code-128))
+		why := ""
+		if code-128 == int(syscall.SIGTRAP) {
+			why = ": it may have come to a breakpoint that nobody answered for"
+		}
+		fmt.Fprintf(s.Err, "uprobetop: the command was ended by signal %d, %s%s\n", code-128, syscall.Signal(code-128), why)
 	}
 	switch code := held.Status(); {
 	case cut && (asked || code == 0):
@@ -368,12 +384,15 @@ func (f *statFlags) printCalls(w io.Writer, snap *probes.Snapshot) error {
 }
 
 // print prints a snapshot. Doubts are told on stderr where the output has no room for them.
-func (f *statFlags) print(s Streams, snap *probes.Snapshot, doubts []string) error {
-	if f.output == "json" {
-		for _, d := range doubts {
-			fmt.Fprintf(s.Err, "uprobetop: not exact: %s\n", d)
-		}
+func (f *statFlags) print(s Streams, snap *probes.Snapshot, found *findings) error {
+	if f.output != "json" {
+		return table(s.Out, snap, f.interval != 0, found)
+	}
+	for _, d := range found.inexact(shownNames(snap)) {
+		fmt.Fprintf(s.Err, "uprobetop: not exact: %s\n", d)
+	}
+	if found == nil {
 		return export.JSON(s.Out, snap)
 	}
-	return table(s.Out, snap, f.interval != 0, doubts)
+	return export.Final(s.Out, snap, export.Findings{Why: found.why, Gaps: found.gaps, Kernel: found.kernel})
 }
