@@ -292,8 +292,10 @@ func standsAt(sight *symbols.Sight, regions []symbols.Region, p *Probe, point sy
 			how, at = h, a
 		}
 	}
-	if copies := expectedCopies(sight, p); how == unmapped && len(copies) > 0 {
-		return copied, copies[0]
+	if how == unmapped {
+		if copies := expectedCopies(sight, p); len(copies) > 0 {
+			return copied, copies[0]
+		}
 	}
 	if how == present && point.Semaphore != 0 && disarmedAt(sight, regions, point) {
 		how = disarmed

@@ -40,9 +40,13 @@ func newStat(s Streams) *cobra.Command {
 		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
 totals: after -d, when the command or the process ends, or at Ctrl-C.
 
+Why a function has no hits is looked for in the processes: that its breakpoint cannot
+be there, or is missing, is printed; with -v also what is known where it is in order.
+
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
-final true. Counts are since the probe was placed, names carry their units, and what
-was not or cannot be measured is null.`,
+final true, why at functions without hits, gaps for the processes in which a
+breakpoint is missing, and kernel_counts. Counts are since the probe was placed,
+names carry their units, and what was not or cannot be measured is null.`,
 		Example: `  uprobetop stat -r -d 5s -p 4121 libc:malloc
   uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
   uprobetop stat --slow 5ms -p 4121 handle_request
