@@ -32,11 +32,14 @@ const (
 	standings
 )
 
+// gap tells whether what the process calls there is not counted.
+func (s standing) gap() bool { return s >= copied }
+
 // surveyed is what a look at the processes found of one probe.
 type surveyed struct {
 	n      [standings]int
 	first  [standings]seen
-	others []seen // of missing, after the first
+	gaps   []breach
 	ended  int    // of those that the filter names
 	denied int    // that could not be looked into
 	more   bool   // there are more than were looked at
@@ -62,14 +65,28 @@ func (f *surveyed) mapping() (n int) {
 	return n
 }
 
+// breach is a process that runs the code and has no breakpoint in it.
+type breach struct {
+	how standing
+	at  seen
+}
+
 func (f *surveyed) add(s standing, at seen) {
-	switch {
-	case f.n[s] == 0:
+	if f.n[s] == 0 {
 		f.first[s] = at
-	case s == missing:
-		f.others = append(f.others, at)
 	}
 	f.n[s]++
+	if s.gap() {
+		f.gaps = append(f.gaps, breach{s, at})
+	}
+}
+
+// looked is how many processes were looked into.
+func (f *surveyed) looked() (n int) {
+	for _, of := range f.n {
+		n += of
+	}
+	return n
 }
 
 const (
@@ -166,6 +183,16 @@ func (s *survey) see(pid int) (*symbols.Sight, error) {
 	return sight, nil
 }
 
+// seeAgain looks anew: a process goes on while it is looked at, and what speaks against
+// the numbers must have been so twice.
+func (s *survey) seeAgain(pid int) (*symbols.Sight, error) {
+	if old := s.sights[pid]; old != nil {
+		old.Close()
+		delete(s.sights, pid)
+	}
+	return s.see(pid)
+}
+
 // look finds what is to be said of one probe.
 func (s *survey) look(p *Probe, t *Target) *surveyed {
 	var f surveyed
@@ -179,7 +206,17 @@ func (s *survey) look(p *Probe, t *Target) *surveyed {
 		sight, err := s.see(pid)
 		switch {
 		case err == nil:
-			f.add(stands(sight, p))
+			how, at := stands(sight, p)
+			if how.gap() {
+				if sight, err = s.seeAgain(pid); err != nil {
+					f.ended++
+					continue
+				}
+				how, at = stands(sight, p)
+			}
+			if s.pids != nil || how != absent { // else it only reads the file
+				f.add(how, at)
+			}
 		case errors.Is(err, fs.ErrPermission):
 			f.denied++
 		default:
@@ -255,8 +292,10 @@ func standsAt(sight *symbols.Sight, regions []symbols.Region, p *Probe, point sy
 			how, at = h, a
 		}
 	}
-	if copies := expectedCopies(sight, p); how == unmapped && len(copies) > 0 {
-		return copied, copies[0]
+	if how == unmapped {
+		if copies := expectedCopies(sight, p); len(copies) > 0 {
+			return copied, copies[0]
+		}
 	}
 	if how == present && point.Semaphore != 0 && disarmedAt(sight, regions, point) {
 		how = disarmed

@@ -25,12 +25,12 @@ type Checked struct {
 // String is all causes in one line.
 func (e Explanation) String() string { return strings.Join(e.Causes, "; ") }
 
-// Gap is a process in which a probe's breakpoint is not, although the kernel could
-// have placed it there: it tells nobody that it did not.
+// Gap is a process that has the code of a probe and in which the breakpoint is not: what
+// it calls there is not counted.
 type Gap struct {
-	Probe   ID
-	PID     int
-	Process string // name and number, fit for a terminal
+	Probe ID
+	PID   int
+	Why   string // a sentence
 }
 
 // Look is what a look at the processes found.
@@ -66,10 +66,8 @@ func (c *Collector) look(all []Stats, t *Target) *Look {
 			}
 			f := s.look(st.Probe, t)
 			l.found[st.ID] = f
-			if f.n[missing] > 0 {
-				for _, at := range append([]seen{f.first[missing]}, f.others...) {
-					l.Gaps = append(l.Gaps, Gap{st.ID, at.PID, at.String()})
-				}
+			for _, g := range f.gaps {
+				l.Gaps = append(l.Gaps, Gap{st.ID, g.at.PID, reasons[g.how](st.File, g.at.String(), &g.at)})
 			}
 		}
 		return l
@@ -153,8 +151,11 @@ func explain(st *Stats, filter Filter, f *surveyed) Explanation {
 		e.Proven = true
 	}
 	e.Proven = e.Proven || f.n[present] == 0 && f.n[unread] == 0 && f.unfit()
-	if f.n[present] > 0 && st.Filtered == 0 {
+	if (f.n[present] > 0 || f.looked() == 0 && !filter.Everybody()) && st.Filtered == 0 {
 		e.add(notCalled(st))
+		if f.n[present] > 0 {
+			e.add("its breakpoint is in place in " + who(f, present))
+		}
 		e.add(clones(st))
 		e.add(f.twin)
 	}
@@ -267,10 +268,6 @@ func clones(st *Stats) string {
 
 // unseen says what could not be looked at.
 func (f *surveyed) unseen(filter Filter, file *symbols.File) string {
-	looked := 0
-	for _, n := range f.n {
-		looked += n
-	}
 	switch {
 	case f.late:
 		return "not all processes could be looked into within a second"
@@ -278,10 +275,10 @@ func (f *surveyed) unseen(filter Filter, file *symbols.File) string {
 		return fmt.Sprintf("%d of the processes may not be looked into: root may", f.denied+f.n[unread])
 	case f.more:
 		return fmt.Sprintf("more than %d processes map %s, and only those were looked into", mostLooked, base(file))
-	case looked > 0:
+	case f.looked() > 0:
 		return ""
 	case !filter.Everybody():
-		return "whoever was to be probed has ended"
+		return "whoever was to be probed has ended, and could not be looked into"
 	case InContainer():
 		return "no process of this container maps " + base(file) + ", and others are not seen from here"
 	}

@@ -229,7 +229,7 @@ func TestWhyRelatives(t *testing.T) {
 	c := newCollectorHere(t, Config{Filter: target.Filter()})
 	place(t, c, request(t, target.Files[0], Entry, "provided"))
 	e := c.Why(&collect(t, c).Probes[0], target)
-	if want := "silent has a provided of its own"; len(e.Causes) != 2 || !strings.HasPrefix(e.Causes[1], want) || e.Proven {
+	if want := "silent has a provided of its own"; len(e.Causes) != 3 || !strings.HasPrefix(e.Causes[2], want) || e.Proven {
 		t.Errorf("%q, want %q", e.Causes, want)
 	}
 }

@@ -58,19 +58,22 @@ func See(pid int) (*Sight, error) {
 	if st.State == "Z" {
 		p.through = livingThread(pid)
 	}
+	s := &Sight{PID: pid, Comm: p.Comm, p: p}
+	// The memory first: if the process becomes another program, the old one's is empty.
+	s.mem, _ = os.Open(p.path("mem")) // without it Read fails
 	maps, err := os.ReadFile(p.path("maps"))
 	if err != nil {
+		s.Close()
 		return nil, p.cannot("looked into", err)
 	}
-	s := &Sight{PID: pid, Comm: p.Comm, p: p}
 	for line := range strings.Lines(string(maps)) {
 		r, err := parseRegion(strings.TrimSuffix(line, "\n"))
 		if err != nil {
+			s.Close()
 			return nil, p.cannot("looked into", err)
 		}
 		s.Regions = append(s.Regions, r)
 	}
-	s.mem, _ = os.Open(p.path("mem")) // without it Read fails
 	return s, nil
 }
 
@@ -261,16 +264,19 @@ func AllPIDs() (pids []int) {
 	return pids
 }
 
-// MayMap tells quickly whether a process may have a file mapped as code: of an overlay
-// that has several numbers any file of the same inode could be it.
+// MayMap tells quickly whether a process may have a file mapped: of an overlay that has
+// several numbers any file of the same inode could be it.
 func (f *File) MayMap(pid int) bool {
-	maps := "/proc/" + strconv.Itoa(pid) + "/maps"
+	maps, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/maps")
+	if err != nil {
+		return false // it has ended, or is not ours to see
+	}
 	id, ok := f.onceListed.as(f)
 	if !ok {
 		id = fileID{f.Dev, f.Ino}
 	}
 	if f.layered {
-		return hasCode(maps, fmt.Appendf(nil, " %d ", id.ino))
+		return bytes.Contains(maps, fmt.Appendf(nil, " %d ", id.ino))
 	}
-	return hasCode(maps, needleOf(id))
+	return bytes.Contains(maps, needleOf(id))
 }

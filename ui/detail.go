@@ -62,11 +62,15 @@ func (m *model) drawView(c *chart.Canvas, v view, r *row) {
 		h--
 	case m.airy():
 		h -= 2
-		if m.measured(r) {
+		if m.measured(r) && !m.explains(r) {
 			v.reading(m, c.Sub(0, h, c.W, 1), r)
 		}
 	}
 	body := c.Sub(0, 0, c.W, h)
+	if m.explains(r) {
+		m.drawWhy(body, r)
+		return
+	}
 	if !m.measured(r) {
 		m.drawNoNumbers(body, r)
 		return

@@ -184,3 +184,24 @@ func TestGoldenColours(t *testing.T) {
 	}
 	golden(t, "colours", b.String())
 }
+
+// TestGoldenWhy has the explanation of a silent row at every size.
+func TestGoldenWhy(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		w, h int
+		why  func(*probes.Stats) probes.Explanation
+	}{
+		{"why-120x40", 120, 40, uncalledAnswer},
+		{"why-80x24", 80, 24, uncalledAnswer},
+		{"why-60x12", 60, 12, uncalledAnswer},
+		{"why-shared-120x40", 120, 40, sharedAnswer},
+		{"why-recorded-120x40", 120, 40, nil},
+	} {
+		s := watching(t, tt.w, tt.h)
+		s.opts.Why = tt.why
+		s.opts.Recorded = tt.why == nil
+		s.press("esc", "G", "k", "w")
+		golden(t, tt.name, s.text())
+	}
+}

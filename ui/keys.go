@@ -102,6 +102,7 @@ func lookKeys() []binding {
 		{[]string{"enter"}, "enter", "fill the screen, and back", groupLook, "zoom", 5, quiet((*model).zoom), (*model).hasRow},
 		{[]string{"esc"}, "esc", "back, close the banner, give up", groupLook, "", 0, quiet((*model).back), nil},
 		{[]string{"y"}, "y", "axis log; slowest; processes", groupLook, "", 0, quiet((*model).turnView), (*model).hasView},
+		{[]string{"w"}, "w", "why it has no hits, or no returns", groupLook, "", 0, withRow((*model).askWhy), (*model).canAskWhy},
 		{[]string{"+"}, "+ -", "threshold of slow calls", groupLook, "threshold", zoomRank, func(m *model) tea.Cmd { return m.stepThreshold(true) }, (*model).canStep},
 		{[]string{"-"}, "-", "", groupLook, "", 0, func(m *model) tea.Cmd { return m.stepThreshold(false) }, (*model).canStep},
 		{[]string{"<"}, "< >", "sort by the column beside", groupLook, "", 0, quiet(func(m *model) { m.sortBy(-1) }), nil},
@@ -202,6 +203,8 @@ func (m *model) zoom() { m.zoomed = !m.zoomed }
 func (m *model) back() {
 	switch {
 	case m.giveUp():
+	case m.selected != nil && m.explains(m.selected):
+		m.selected.why, m.zoomed = nil, m.zoomed && m.split()
 	case m.zoomed:
 		m.zoomed = false
 	case m.banner.text != "":

@@ -181,6 +181,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case successorMsg:
 		m.dirty = true
 		m.succeeded(msg)
+	case whyMsg:
+		m.dirty = true
+		m.answered(msg)
 	case sceneMsg:
 		m.dirty = true
 		m.sceneSet(msg)

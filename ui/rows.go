@@ -81,6 +81,7 @@ type row struct {
 	settled uint64          // the snapshot from which on the last Place shows
 	finding *probes.Finding // why it is not placed
 	failure string          // why Place failed
+	why     *answer         // why it has no hits; nil: nobody asked
 
 	all   []*probes.Stats // every probe on the function that is not being removed
 	stat  *probes.Stats   // the one of them to show; nil: not probed

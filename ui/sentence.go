@@ -45,7 +45,9 @@ func (m *model) sentence(r *row, cond condition) sentence {
 	case silent:
 		s := sentence{
 			"armed, 0 hits in 30 s: no call reached this address", "armed, 0 hits in 30 s",
-			"0 hits in 30 s", nil, th.Muted,
+			"0 hits in 30 s",
+			[]string{"w", "why"},
+			th.Muted,
 		}
 		if r.usdt() {
 			s.long = "armed, 0 hits in 30 s: no thread passed it"
@@ -135,7 +137,7 @@ func (m *model) reasons(r *row) (lines, keys []string) {
 		if r.stat.Filtered > 0 {
 			lines[1] = format.Count(r.stat.Filtered) + " hits were of processes that the filter leaves out."
 		}
-		keys = []string{"/", "find its relatives", "d", "take the probe away"}
+		keys = []string{"w", "why", "/", "find its relatives", "d", "take the probe away"}
 	case refused, failed, givenUp:
 		keys = append([]string{"space", "try again"}, keys...)
 	case notProbed:

@@ -69,6 +69,10 @@ type Options struct {
 	// again, and as what: "mysqld 3011". It may take its time. nil: never.
 	Successor func() (label string, ok bool)
 
+	// Why says why a probe has no hits, or no returns. It may take its time. nil: that
+	// cannot be known.
+	Why func(*probes.Stats) probes.Explanation
+
 	// Scenes are what the target can be told to play, the first at the start, and
 	// SetScene tells it. It may take its time.
 	Scenes   []Scene

@@ -33,7 +33,9 @@ type object struct {
 	Lost     lost     `json:"lost"`
 	HeldBack held     `json:"held_back"`
 
-	Inside []insider `json:"in_flight_calls"`
+	KernelCounts *kernelCounts `json:"kernel_counts"` // of the final one
+	Gaps         []gap         `json:"gaps"`
+	Inside       []insider     `json:"in_flight_calls"`
 }
 
 type target struct {
@@ -89,6 +91,7 @@ type probe struct {
 	Self       *int64    `json:"self_ns"` // of the sum of latency_ns
 	Latency    *latency  `json:"latency_ns"`
 	Cost       *struct{} `json:"cost"`
+	Why        *string   `json:"why"` // of the final one, without hits
 	shares
 }
 
@@ -143,10 +146,10 @@ type latency struct {
 
 // JSON writes one snapshot as one line. In the final one rates and load are over
 // the whole time.
-func JSON(w io.Writer, s *probes.Snapshot) error { return JSONBy(w, s, ByNobody) }
+func JSON(w io.Writer, s *probes.Snapshot) error { return JSONWith(w, s, Extra{}) }
 
-// JSONBy is JSON in which watched probes have the rows of threads or of processes.
-func JSONBy(w io.Writer, s *probes.Snapshot, by By) error {
+// JSONWith is JSON with what is known beside the numbers.
+func JSONWith(w io.Writer, s *probes.Snapshot, x Extra) error {
 	o := object{
 		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
 		Elapsed: s.Elapsed.Seconds(), Interval: s.Interval.Seconds(),
@@ -154,6 +157,7 @@ func JSONBy(w io.Writer, s *probes.Snapshot, by By) error {
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
 		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},
+		KernelCounts: x.kernel(), Gaps: x.gaps(),
 	}
 	seen := map[*symbols.File]bool{}
 	for i := range s.Probes {
@@ -162,7 +166,9 @@ func JSONBy(w io.Writer, s *probes.Snapshot, by By) error {
 			seen[st.File] = true
 			o.Targets = append(o.Targets, target{st.File.Path, st.File.BuildID, st.File.Replaced})
 		}
-		o.Probes = append(o.Probes, probeObject(s, st, by))
+		p := probeObject(s, st, x.By)
+		p.Why = x.why(st)
+		o.Probes = append(o.Probes, p)
 	}
 	o.Inside = insiders(s)
 	return writeLine(w, o)

@@ -39,7 +39,7 @@ func TestJSONBy(t *testing.T) {
 		ByNobody: `"cost":null}`,
 	} {
 		var b bytes.Buffer
-		if err := JSONBy(&b, watched(), by); err != nil {
+		if err := JSONWith(&b, watched(), Extra{By: by}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) {

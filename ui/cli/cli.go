@@ -154,7 +154,7 @@ of everybody who maps TARGET, with a question (-a is yes) if those are many.`,
 	root.SetVersionTemplate("uprobetop {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
-	root.PersistentFlags().BoolVarP(verbose, "verbose", "v", false, "print the whole chain of causes of an error")
+	root.PersistentFlags().BoolVarP(verbose, "verbose", "v", false, "print the whole chain of causes of an error; of stat, also why functions have no hits, and what the kernel counted and logged")
 	f.register(root)
 	root.Flags().DurationVar(&f.slow, "slow", 0, "show single calls that take at least this `TIME`, such as 5ms; times the functions")
 	root.Flags().BoolVarP(&f.latency, "latency", "r", false, "time the functions, too: entry and return probes")

@@ -126,6 +126,7 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 func showLive(ctx context.Context, col *probes.Collector, target *probes.Target, requests []probes.Request, o ui.Options) (ui.Outcome, error) {
 	o.Doing = probes.Doing
 	run := func(ctx context.Context) error { return col.Run(ctx, probes.Tick, nil) }
+	o.Why = func(st *probes.Stats) probes.Explanation { return col.Why(st, target) }
 	return show(ctx, col, run, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, requests, o)
 }
 

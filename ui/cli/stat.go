@@ -30,6 +30,7 @@ type statFlags struct {
 	slow     time.Duration
 	output   string
 	by       string
+	verbose  bool // that of the root
 }
 
 func newStat(s Streams) *cobra.Command {
@@ -42,9 +43,13 @@ totals: after -d, when the command or the process ends, or at Ctrl-C. A call tha
 has not returned by then is told of with its thread and age if it hangs: if it is
 older than any that has returned, older than a second, or than --slow.
 
+Why a function has no hits is looked for in the processes: that its breakpoint cannot
+be there, or is missing, is printed; with -v also what is known where it is in order.
+
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
-final true. Counts are since the probe was placed, names carry their units, and what
-was not or cannot be measured is null.
+final true, why at functions without hits, gaps for the processes in which a
+breakpoint is missing, and kernel_counts. Counts are since the probe was placed,
+names carry their units, and what was not or cannot be measured is null.
 
 With --by thread or --by process each function also has a table of who hit it. There
 are rows for 4,096 threads in all; who finds no room is counted with the others.`,
@@ -65,6 +70,7 @@ are rows for 4,096 threads in all; who finds no room is counted with the others.
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			f.verbose, _ = cmd.Flags().GetBool("verbose") // an error would say that there is no such flag
 			return f.run(cmd.Context(), s, args, command)
 		},
 	}
@@ -158,7 +164,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if held != nil {
 		elsewhere = newCopies(held.PID(), requests, args)
 	}
-	return f.count(ctx, s, col, held, elsewhere)
+	return f.count(ctx, s, &lookouts{col: col, target: target}, held, elsewhere)
 }
 
 // config is a collector's for this target, with room for all that is asked for.
@@ -291,7 +297,8 @@ func notProbed(snap *probes.Snapshot, without declined) (notes []string, attache
 
 // count runs until the first of: the duration, the end of the command or of the
 // process, a signal. Then it prints the totals.
-func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector, held *probes.Command, elsewhere *copies) error {
+func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held *probes.Command, elsewhere *copies) error {
+	col := looks.col
 	run, end := context.WithCancel(ctx)
 	defer end()
 	if held != nil {
@@ -316,14 +323,23 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 			end()
 		}
 	}
-	context.AfterFunc(run, col.Halt) // also while a reader keeps us waiting
-	ran := make(chan error)          // Run wants a thread of its own
+	go looks.watch(run, col.Snapshot().Filter)
+	halted := make(chan struct{})
+	context.AfterFunc(run, func() { // also while a reader keeps us waiting
+		defer close(halted)
+		col.Quiet()
+		looks.end()
+		col.Halt()
+	})
+	ran := make(chan error) // Run wants a thread of its own
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
+	end()
+	<-halted
 	cut, doubts := ctx.Err() != nil, elsewhere.sentences()
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
-		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, doubts))
+		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, looks.findings(doubts, f.verbose)))
 	}
 	if held != nil {
 		return errors.Join(err, endCommand(s, col, held, cut))
@@ -364,7 +380,11 @@ func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool
 			format.Count(uint64(n)))
 	}
 	if code := held.Status(); code > 128 && !asked {
-		fmt.Fprintf(s.Err, "uprobetop: the command was ended by signal %d, %s\n", code-128, syscall.Signal(code-128))
+		why := ""
+		if code-128 == int(syscall.SIGTRAP) {
+			why = ": it may have come to a breakpoint that nobody answered for"
+		}
+		fmt.Fprintf(s.Err, "uprobetop: the command was ended by signal %d, %s%s\n", code-128, syscall.Signal(code-128), why)
 	}
 	switch code := held.Status(); {
 	case cut && (asked || code == 0):
@@ -384,18 +404,23 @@ func (f *statFlags) printCalls(w io.Writer, snap *probes.Snapshot) error {
 }
 
 // print prints a snapshot. Doubts are told on stderr where the output has no room for them.
-func (f *statFlags) print(s Streams, snap *probes.Snapshot, doubts []string) error {
+func (f *statFlags) print(s Streams, snap *probes.Snapshot, found *findings) error {
+	by := export.By(f.by)
 	if f.output == "json" {
-		for _, d := range doubts {
+		for _, d := range found.inexact(shownNames(snap)) {
 			fmt.Fprintf(s.Err, "uprobetop: not exact: %s\n", d)
 		}
-		return export.JSONBy(s.Out, snap, export.By(f.by))
+		extra := export.Extra{By: by}
+		if found != nil {
+			extra.Why, extra.Gaps, extra.Kernel = found.why, found.gaps, found.kernel
+		}
+		return export.JSONWith(s.Out, snap, extra)
 	}
-	if err := table(s.Out, snap, f.interval != 0, doubts); err != nil {
+	if err := table(s.Out, snap, f.interval != 0, found); err != nil {
 		return err
 	}
 	if f.by != "" {
-		if err := tablesBy(s.Out, snap, export.By(f.by)); err != nil {
+		if err := tablesBy(s.Out, snap, by); err != nil {
 			return err
 		}
 	}

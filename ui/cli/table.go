@@ -19,8 +19,8 @@ import (
 // of a series says that it is one, and the others that their rates are not of all
 // the time.
 //
-// The doubts are sentences on what the numbers leave out.
-func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error {
+// The findings are those of the end.
+func table(w io.Writer, s *probes.Snapshot, series bool, found *findings) error {
 	timed := false
 	for i := range s.Probes {
 		timed = timed || s.Probes[i].Latency != nil
@@ -56,7 +56,7 @@ func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error 
 	}
 	end := "\n"
 	if s.Final {
-		end = "\n" + verdict(s, names, doubts) + "\n"
+		end = "\n" + verdict(s, names, found) + "\n"
 	}
 	_, err := io.WriteString(w, end)
 	return err
@@ -239,9 +239,10 @@ func escaped(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // verdict says whether the numbers add up, and what they leave out: one sentence
 // a line.
-func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) string {
+func verdict(s *probes.Snapshot, names map[probes.ID]string, found *findings) string {
 	all := remarks{of: map[string]*remark{}}
-	exact, left := len(doubts) == 0, 0
+	doubts := found.inexact(names)
+	exact, left, said := len(doubts) == 0, 0, map[string]bool{}
 	old := map[*symbols.File]bool{}
 	for i := range s.Probes {
 		p := &s.Probes[i]
@@ -257,12 +258,19 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) st
 			left++
 			continue
 		}
-		switch {
+		switch why, told := found.silence(p, said); {
+		case told:
+		case why != "":
+			all.add("%[2]s: "+escaped(why), 1, name)
 		case p.Hits > 0:
 		case p.Kind == probes.USDT:
 			all.add("no thread passed %[2]s", 1, name)
 		default:
 			all.add(uncalled(s, p), 1, name)
+			if more := found.more(p); more != "" && len(said) < explained {
+				said[more] = true
+				all.add("%[2]s: "+escaped(more), 1, name)
+			}
 		}
 		if note := probes.UnmarkedNote(p.File, p.Function); note != "" {
 			exact = false
@@ -279,6 +287,7 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) st
 		all.add("%s hits of %s by others are left out", p.Filtered, name)
 	}
 	notes := append(slices.Clone(doubts), all.sentences()...)
+	notes = append(notes, found.ofKernel(s)...)
 	if s.HeldBack > 0 {
 		notes = append(notes, format.Count(s.HeldBack)+" slow calls are not printed: they came faster than the rate limit lets through")
 	}

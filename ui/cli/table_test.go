@@ -122,7 +122,7 @@ func TestTableOfCommand(t *testing.T) {
 	s.Filter = probes.Filter{PIDs: []int{1}, Follow: true}
 	s.Probes[0].File = &symbols.File{Path: "/lib/100%x.so", Library: true}
 	var text strings.Builder
-	if err := table(&text, s, false, []string{"m maps another"}); err != nil {
+	if err := table(&text, s, false, &findings{doubts: []string{"m maps another"}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "\nnot exact\nm maps another\n" +

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"uprobetop/bpf/bpftest"
+)
+
+// silent starts a process that maps a library in a way in which it is not counted, or
+// not called.
+func silent(t *testing.T, program, way, library string) (pid string) {
+	t.Helper()
+	cmd := exec.Command(program, way, library, "provided")
+	_, out := bpftest.Start(t, cmd)
+	if line, err := out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the target says %q: %v", line, err)
+	}
+	return strconv.Itoa(cmd.Process.Pid)
+}
+
+// What keeps a probe from being hit is told always, and makes the count inexact; that
+// nobody called it is looked into with -v.
+func TestStatWhy(t *testing.T) {
+	requireBPF(t)
+	program, built := target(t, "silent"), target(t, "library", "-shared", "-fPIC")
+	content, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ way, plain, full, why string }{
+		{
+			"idle", "exact: every hit is counted\nno call reached provided: not called, or inlined into the callers\n\x00",
+			"no call reached provided: not called, or inlined into the callers\nprovided: its breakpoint is in place in silent #\n",
+			`"why":"no call reached this address: not called, or inlined into its callers; its breakpoint is in place in silent #"`,
+		},
+		{
+			"shared", "not exact\nprovided: libwhy.so is mapped shared by silent #: into such mappings the kernel puts no breakpoint\n\x00",
+			"not exact\nprovided: libwhy.so is mapped shared by silent #: into such mappings the kernel puts no breakpoint\n",
+			`"why":"libwhy.so is mapped shared by silent #: into such mappings the kernel puts no breakpoint"`,
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "libwhy.so")
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		pid := silent(t, program, c.way, path)
+		says := func(want string, args ...string) {
+			t.Helper()
+			r := run(t, append([]string{"stat", "-d", "50ms", path, "provided"}, args...)...)
+			if want = strings.ReplaceAll(want, "#", pid); !strings.Contains(r.out+"\x00", want) {
+				t.Errorf("%s %v says\n%s%s", c.way, args, r.out, r.errors)
+			}
+		}
+		says(c.plain)
+		says(c.full, "-v")
+		says(c.why, "-o", "json")
+		gaps := `"gaps":[]`
+		if c.way == "shared" {
+			gaps = `"gaps":[{"probe":0,"pid":#}]`
+		}
+		says(gaps, "-o", "json")
+		says(`"kernel_counts":{"recursions":0,"runs":`, "-o", "json")
+	}
+}
+
+// A command that has ended was looked into while it ran, if it ran long enough.
+func TestStatWhyOfCommand(t *testing.T) {
+	requireBPF(t)
+	program, library := target(t, "silent"), target(t, "library", "-shared", "-fPIC")
+	r := run(t, "stat", "-v", library, "provided", "--", program, "idle", library, "provided")
+	if !strings.Contains(r.out, "no call reached provided of "+library) || !strings.Contains(r.out, "exact: every hit is counted") {
+		t.Errorf("%s%s", r.out, r.errors)
+	}
+}
