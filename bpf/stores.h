@@ -54,6 +54,7 @@ static __always_inline struct stack *stack_of(struct task_struct *task, __u32 ti
 	return bpf_task_storage_get(&stacks, task, 0, 0);
 }
 
+/* Likewise, of a thread that has kept its id: who needs none does not ask for it. */
 static __always_inline struct stack *find_stack(struct task_struct *task)
 {
 	if (hashed)
@@ -61,7 +62,7 @@ static __always_inline struct stack *find_stack(struct task_struct *task)
 	return bpf_task_storage_get(&stacks, task, 0, 0);
 }
 
-/* Likewise, made if need be; 0: there is no room. */
+/* Likewise, made if need be; 0: there is no room for it. */
 static __always_inline struct stack *need_stack(struct task_struct *task)
 {
 	struct stack *s;

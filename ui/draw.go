@@ -149,6 +149,15 @@ func (m *model) tableRows() int {
 	return max(min(len(m.rows), room), 1)
 }
 
+// method is how hits and returns are seen: the in-flight store is told where it is
+// not the usual one.
+func method(s *probes.Snapshot) string {
+	if s.InFlight == "" || s.InFlight == probes.TaskStore {
+		return s.Method
+	}
+	return s.Method + ", " + string(s.InFlight)
+}
+
 func (m *model) drawHeader(c *chart.Canvas) {
 	th := m.th
 	c.Fill(0, 0, c.W, 1, ' ', th.Surface)
@@ -164,7 +173,7 @@ func (m *model) drawHeader(c *chart.Canvas) {
 		end = c.Text(end+1, 0, rest, th.Muted)
 	}
 	dot := " " + string(th.Dot) + " "
-	parts := []string{clean(version(cmp.Or(m.target.Kernel, m.snap.Kernel))), format.Things(m.snap.CPUs, "CPU"), m.snap.Method, format.Things(m.probed(), "probe")}
+	parts := []string{clean(version(cmp.Or(m.target.Kernel, m.snap.Kernel))), format.Things(m.snap.CPUs, "CPU"), method(m.snap), format.Things(m.probed(), "probe")}
 	files, badge := m.fileNames(), m.badge(x-end-len(dot)-chart.Width(parts[3])-3)
 	if badge != "" {
 		end = c.Text(c.Text(end, 0, dot, th.Faint), 0, badge, th.Warn)

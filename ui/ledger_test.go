@@ -12,6 +12,7 @@ import (
 func TestLedgerWithoutFrames(t *testing.T) {
 	s := watching(t, 120, 40)
 	framed := func(sn *probes.Snapshot) {
+		sn.InFlight = probes.SessionStore
 		for i := range sn.Probes {
 			if p := &sn.Probes[i]; p.Latency != nil {
 				p.NoFrames, p.Unreturned = true, p.InFlight+int64(p.Unwound.Total())
@@ -23,7 +24,7 @@ func TestLedgerWithoutFrames(t *testing.T) {
 	s.selectRow("buf_page_get_gen")
 	s.press("4")
 	text := s.text()
-	for _, want := range []string{"hits = returned + unreturned + missed", "the books balance", "in flight or unwound: they cannot be told apart"} {
+	for _, want := range []string{"hits = returned + unreturned + missed", "the books balance", "uprobe_multi, session", "in flight or unwound: they cannot be told apart"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the ledger does not say %q:\n%s", want, text)
 		}

@@ -276,7 +276,11 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, found *findings) st
 			exact = false
 			all.add("%[2]s is "+escaped(note), 1, name)
 		}
-		all.add("%s returns of %s had no hit: of calls from before, or of a forked child", p.Orphans, name)
+		of := "of calls from before, or of a forked child"
+		if p.Missed.NoSlot > 0 {
+			of = "of calls from before, of a forked child, or of those that there was no room for"
+		}
+		all.add("%s returns of %s had no hit: "+of, p.Orphans, name)
 		if badge := p.File.Badge(); badge != "" && !old[p.File] {
 			old[p.File] = true
 			all.add("%[2]s was "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
