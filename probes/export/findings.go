@@ -22,6 +22,7 @@ type kernelCounts struct {
 type gap struct {
 	Probe uint64 `json:"probe"`
 	PID   int    `json:"pid"`
+	Why   string `json:"why"`
 }
 
 func (f Findings) kernel() *kernelCounts {
@@ -42,7 +43,7 @@ func (f Findings) gaps() []gap {
 	}
 	all := []gap{}
 	for _, g := range f.Gaps {
-		all = append(all, gap{uint64(g.Probe), g.PID})
+		all = append(all, gap{uint64(g.Probe), g.PID, g.Why})
 	}
 	return all
 }

@@ -48,13 +48,13 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
 	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":null,"load":0.5,` +
 	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
-	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
+	`"buckets":[[80,84,1],[108,112,1]]},"cost":null,"why":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
 	`"hits":null,"rate":null,"per_cpu":null,` +
 	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
-	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
-	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
+	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null,"why":null}],` +
+	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0},"kernel_counts":null,"gaps":null}` + "\n"
 
 // A usdt probe has its points with their semaphores.
 func TestJSONUsdt(t *testing.T) {
@@ -95,6 +95,31 @@ func TestFinalJSON(t *testing.T) {
 	p := o.Probes[0]
 	if !o.Final || *p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
 		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, *p.Rate, p.PerCPU[0].Rate, *p.Load)
+	}
+}
+
+// What was found at the end is there; what the kernel does not tell is null.
+func TestFindings(t *testing.T) {
+	s := snapshot()
+	s.Probes[1].State, s.Probes[1].Hits = probes.Attached, 0
+	runs := uint64(7)
+	found := Findings{
+		Why: func(st *probes.Stats) probes.Explanation {
+			return probes.Explanation{Causes: []string{"of " + st.Kind.String(), "more"}}
+		},
+		Gaps: []probes.Gap{{Probe: 1, PID: 77, Why: "missing"}}, Kernel: &probes.KernelCounts{Runs: &runs},
+	}
+	var b bytes.Buffer
+	if err := Final(&b, s, found); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"why":null},{"id":1,`, `"why":"of uprobe; more"}]`, `"gaps":[{"probe":1,"pid":77,"why":"missing"}]`,
+		`"kernel_counts":{"recursions":0,"runs":7,"log_depth":null,"log_killed":null,"log_left":null}`,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in %s", want, b.String())
+		}
 	}
 }
 
