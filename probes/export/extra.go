@@ -24,6 +24,7 @@ type kernelCounts struct {
 type gap struct {
 	Probe uint64 `json:"probe"`
 	PID   int    `json:"pid"`
+	Why   string `json:"why"`
 }
 
 func (x Extra) kernel() *kernelCounts {
@@ -44,7 +45,7 @@ func (x Extra) gaps() []gap {
 	}
 	all := []gap{}
 	for _, g := range x.Gaps {
-		all = append(all, gap{uint64(g.Probe), g.PID})
+		all = append(all, gap{uint64(g.Probe), g.PID, g.Why})
 	}
 	return all
 }

@@ -148,6 +148,31 @@ func TestFinalJSON(t *testing.T) {
 	}
 }
 
+// What was found at the end is there; what the kernel does not tell is null.
+func TestFindings(t *testing.T) {
+	s := snapshot()
+	s.Probes[1].State, s.Probes[1].Hits = probes.Attached, 0
+	runs := uint64(7)
+	found := Extra{
+		Why: func(st *probes.Stats) probes.Explanation {
+			return probes.Explanation{Causes: []string{"of " + st.Kind.String(), "more"}}
+		},
+		Gaps: []probes.Gap{{Probe: 1, PID: 77, Why: "missing"}}, Kernel: &probes.KernelCounts{Runs: &runs},
+	}
+	var b bytes.Buffer
+	if err := JSONWith(&b, s, found); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"why":null},{"id":1,`, `"why":"of uprobe; more"}]`, `"gaps":[{"probe":1,"pid":77,"why":"missing"}]`,
+		`"kernel_counts":{"recursions":0,"runs":7,"log_depth":null,"log_killed":null,"log_left":null}`,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in %s", want, b.String())
+		}
+	}
+}
+
 // A call is an object of its own; what is not known of it is null.
 func TestCalls(t *testing.T) {
 	s := snapshot()

@@ -61,7 +61,7 @@ func TestStatWhy(t *testing.T) {
 		says(c.why, "-o", "json")
 		gaps := `"gaps":[]`
 		if c.way == "shared" {
-			gaps = `"gaps":[{"probe":0,"pid":#}]`
+			gaps = `"gaps":[{"probe":0,"pid":#,"why":"libwhy.so is mapped shared by silent #: `
 		}
 		says(gaps, "-o", "json")
 		says(`"kernel_counts":{"recursions":0,"runs":`, "-o", "json")
