@@ -32,18 +32,19 @@ type Call struct {
 // ThreadStats is what happened to a thread during a call.
 //
 // The kernel adds up a thread's time on CPU at ticks and switches only (update_curr,
-// kernel/sched, Linux 5.15 to 7.3); what was not added up yet at either end of a call
-// is worked out from when it last was. OnCPU is
+// kernel/sched/fair.c, Linux 5.15 to 7.3), so that what it has added up may be a tick
+// old at either end of a call. When it last did is read, too, and the rest is worked
+// out. OnCPU is then right to 500 ppm of the latency, by which the clock of latencies,
+// which NTP keeps right, and that of the scheduler can differ; and of a call in which
+// it was not added up at all, because there was neither tick nor switch, exactly.
 //
-//   - of a call that never gave up its CPU: whenever it did not wait for one;
-//   - of any other: right to 500 ppm of its latency, by which the clock of latencies
-//     (CLOCK_MONOTONIC, kept right by NTP) and that of the scheduler may differ;
-//   - where the kernel does not tell when it last added up (without
-//     CONFIG_FAIR_GROUP_SCHED, or where its CPUs' clocks differ): right to a tick, 1 to
-//     10 ms, and on CPUs without ticks (nohz_full) a second.
+// Where the kernel does not tell when it last did (without CONFIG_FAIR_GROUP_SCHED), or
+// the clocks of its CPUs differ, OnCPU is right to a tick, 1 to 10 ms, and with CPUs
+// that have no ticks (nohz_full) to a second; but of a call that never gave up its CPU
+// it is all the time in which that did not wait for one.
 //
-// It is never more than the call has room for. Interrupts, and what a hypervisor
-// takes, count as the thread's time unless the kernel has taken them off by then.
+// Interrupts, and what a hypervisor takes, are no time on CPU as far as the kernel has
+// taken them off by then: it looks at ticks and switches.
 type ThreadStats struct {
 	OnCPU                  time.Duration // running
 	OnCPUError             time.Duration // by which OnCPU can be wrong, up or down
@@ -112,15 +113,17 @@ func callOf(c *bpf.Call) Call {
 // onCPU works out the time on CPU from what the kernel had added up and what not.
 func (t *ThreadStats) onCPU(c *bpf.Call, latency time.Duration) {
 	room := max(latency-max(t.Waiting, 0), 0)
-	if t.Voluntary == 0 && (t.Waiting >= 0 || t.Involuntary == 0) {
-		t.OnCPU = room
-		return
-	}
 	tick, rest := time.Duration(c.Tick), time.Duration(c.Unaccounted)
-	t.OnCPUError = tick
-	if c.Known&bpf.KnownUpdate != 0 && rest.Abs() <= tick {
+	switch {
+	case c.Known&bpf.KnownUpdate != 0 && t.OnCPU == 0 && rest == latency:
+		t.OnCPU = latency
+	case c.Known&bpf.KnownUpdate != 0 && rest.Abs() <= 2*tick: // one may come late
 		t.OnCPU += rest
 		t.OnCPUError = min(latency/2000, tick)
+	case t.Voluntary == 0 && (t.Waiting >= 0 || t.Involuntary == 0):
+		t.OnCPU = room
+	default:
+		t.OnCPUError = tick
 	}
 	t.OnCPU = min(max(t.OnCPU, 0), room)
 	t.OnCPUError = min(t.OnCPUError, max(t.OnCPU, room-t.OnCPU))
