@@ -118,7 +118,7 @@ func (t *ThreadStats) onCPU(c *bpf.Call, latency time.Duration) {
 	switch {
 	case c.Known&bpf.KnownUpdate != 0 && t.OnCPU == 0 && rest == latency:
 		t.OnCPU = latency
-	case c.Known&bpf.KnownUpdate != 0 && rest.Abs() <= tick:
+	case c.Known&bpf.KnownUpdate != 0 && rest.Abs() <= 2*tick: // one may come late
 		t.OnCPU += rest
 		t.OnCPUError = min(latency/2000, tick)
 	case t.Voluntary == 0 && (t.Waiting >= 0 || t.Involuntary == 0):

@@ -417,3 +417,22 @@ func TestMouseInThePanesOfAWideScreen(t *testing.T) {
 		t.Errorf("a click on the - sets %v", s.selected.slow.over)
 	}
 }
+
+// Time on CPU that can be wrong by much is marked, and who has no id here gets none.
+func TestVagueAndOutside(t *testing.T) {
+	s := looking(t, 120, 40)
+	s.src.calls = func(seconds float64) []probes.Call {
+		c := slowAt(1)[0]
+		c.Start, c.PID, c.TID, c.Latency = uint64(seconds*4), 0, 0, 6*time.Millisecond
+		c.Thread = &probes.ThreadStats{OnCPU: time.Millisecond, OnCPUError: 4 * time.Millisecond, Voluntary: 1}
+		return []probes.Call{c}
+	}
+	s.runFor(1, 64, mysqlLoad)
+	if text := s.text(); !strings.Contains(text, "═~") || !strings.Contains(text, "blocked 5.0 of 6.0ms, give or take 4.00ms") || !strings.Contains(text, "6.00ms       –") {
+		t.Errorf("the screen says\n%s", text)
+	}
+	s.src.calls = slowAt
+	if s = looking(t, 120, 40); strings.Contains(s.text(), "~") || strings.Contains(s.text(), "give or take") {
+		t.Errorf("what is known is marked\n%s", s.text())
+	}
+}

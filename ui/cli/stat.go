@@ -49,7 +49,9 @@ be there, or is missing, is printed; with -v also what is known where it is in o
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true, why at functions without hits, gaps for the processes in which a
 breakpoint is missing, and kernel_counts. Counts are since the probe was placed,
-names carry their units, and what was not or cannot be measured is null.
+names carry their units, and what was not or cannot be measured is null. With --slow
+a call is an object of its own, of type call: where its time went, and by how much
+time on CPU and blocked can be wrong.
 
 With --by thread or --by process each function also has a table of who hit it. There
 are rows for 4,096 threads in all; who finds no room is counted with the others.`,

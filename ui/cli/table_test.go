@@ -131,3 +131,30 @@ func TestTableOfCommand(t *testing.T) {
 		t.Errorf("it does not say %q:\n%s", want, text.String())
 	}
 }
+
+// A call's line says where its time went, how far that can be wrong if it matters, and
+// whose it was if that has an id here.
+func TestCallLines(t *testing.T) {
+	const ms = time.Millisecond
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
+	call := func(tid int, th *probes.ThreadStats) probes.Call {
+		return probes.Call{PID: tid, TID: tid, Comm: "a\x1b", CPU: 1, At: at, Latency: 6 * ms, Args: [3]uint64{1, 2, 255}, Return: 16, Thread: th}
+	}
+	s := manyProbes(1)
+	s.Calls = []probes.Call{
+		call(15, &probes.ThreadStats{OnCPU: 2 * ms, OnCPUError: 3000, Waiting: ms, Voluntary: 1, Involuntary: 2, MinorFaults: 3, MajorFaults: 4}),
+		call(15, &probes.ThreadStats{OnCPU: 2 * ms, OnCPUError: 4 * ms, Waiting: -1, Voluntary: 1}),
+		call(0, nil),
+	}
+	var b strings.Builder
+	if err := callLines(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	const want = `03:04:05.006    6.00ms  f0  a\x1b 15, CPU 1: on CPU 2.00ms, waiting for one 1.00ms, blocked 3.00ms, switches 3, faults 7, args 0x1 0x2 0xff, result 0x10
+03:04:05.006    6.00ms  f0  a\x1b 15, CPU 1: on CPU 2.00ms ±4.00ms, switches 1, faults 0, args 0x1 0x2 0xff, result 0x10
+03:04:05.006    6.00ms  f0  a\x1b outside, CPU 1: began before it was watched, result 0x10
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
