@@ -6,6 +6,7 @@
 package bpf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -99,6 +100,9 @@ type Options struct {
 	CallBytes int    // ring buffer of single calls, likewise
 	Filter    Filter // whose hits count
 	Method    Method // how Enter and Leave will be attached
+	// Object is loaded instead of the embedded one: the same source with a fault,
+	// for tests; see increase in uprobetop.bpf.c. nil: the embedded one.
+	Object []byte
 }
 
 // Filter says which numbers a filter goes by; without any everybody counts. A hit
@@ -168,9 +172,9 @@ func Load(o Options) (*Objects, error) {
 	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
 		return nil, fmt.Errorf("cannot raise the limit of locked memory: %w", err)
 	}
-	spec, err := loadUprobetop()
+	spec, err := o.spec()
 	if err != nil {
-		return nil, fmt.Errorf("the embedded BPF object is damaged: %w", err)
+		return nil, fmt.Errorf("the BPF object is damaged: %w", err)
 	}
 	if err := shape(spec, o, cpus); err != nil {
 		return nil, err
@@ -194,6 +198,13 @@ func Load(o Options) (*Objects, error) {
 		l.hooks = append(l.hooks, h)
 	}
 	return l, nil
+}
+
+func (o Options) spec() (*ebpf.CollectionSpec, error) {
+	if o.Object != nil {
+		return ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.Object))
+	}
+	return loadUprobetop()
 }
 
 // shape sets sizes and constants in the spec.

@@ -113,9 +113,26 @@ const enum record_kind *unused_record_kind __attribute__((unused));
 const enum cell_field *unused_cell_field __attribute__((unused));
 const enum switch_flags *unused_switch_flags __attribute__((unused));
 
+/*
+ * Tests build this with faults, to show what they do: PLAIN_ADDS adds as if
+ * nobody could preempt us, LOSE_POP=n leaves out every n-th frame taken off.
+ */
+static __always_inline void increase(__u64 *to, __u64 n)
+{
+#ifdef PLAIN_ADDS
+	*(volatile __u64 *)by += n;
+#else
+	__sync_fetch_and_add(to, n);
+#endif
+}
+
 static __always_inline void add(struct cell *c, __u64 field, __u64 n)
 {
-	__sync_fetch_and_add(&c->value[field], n);
+#ifdef LOSE_POP
+	if (field == CELL_POPPED && c->value[CELL_HITS] % LOSE_POP == 0)
+		return;
+#endif
+	increase(&c->value[field], n);
 }
 
 static __always_inline struct cell *cell_of(__u32 slot)

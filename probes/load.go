@@ -84,7 +84,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
-	o.Method = method
+	o.Method, o.Object = method, c.Object
 	o.Filter = bpf.Filter{
 		Processes: len(c.Filter.PIDs) > 0, Follow: c.Filter.Follow,
 		Threads: len(c.Filter.TIDs) > 0, Cgroups: len(c.Filter.Cgroups),
