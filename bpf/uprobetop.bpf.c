@@ -115,12 +115,17 @@ const enum switch_flags *unused_switch_flags __attribute__((unused));
 
 /*
  * Tests build this with faults, to show what they do: PLAIN_ADDS adds as if
- * nobody could preempt us, LOSE_POP=n leaves out every n-th frame taken off.
+ * nobody could preempt us, LOSE_POP=n leaves out every n-th frame taken off. (An
+ * emulator takes interrupts only where a block of instructions ends: the call
+ * between reading and writing is such a place. A real CPU needs none.)
  */
 static __always_inline void increase(__u64 *to, __u64 n)
 {
 #ifdef PLAIN_ADDS
-	*(volatile __u64 *)by += n;
+	__u64 was = *(volatile __u64 *)to;
+
+	bpf_ktime_get_ns();
+	*(volatile __u64 *)to = was + n;
 #else
 	__sync_fetch_and_add(to, n);
 #endif
