@@ -13,7 +13,9 @@
  * more: from Linux 6.13 on such a function has its stack in memory of the CPU
  * instead of the task's kernel stack (BPF_PRIV_STACK_MIN_SIZE), and a thread
  * that preempts it there overwrites it. The kernel rounds up to 16 bytes: 48 is
- * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way.
+ * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way, and with
+ * preempt=full the program read through a pointer that was another thread's
+ * stack pointer by then: the kernel oopsed.
  *
  * A call that took long enough is also reported by itself (calls.h).
  *
@@ -116,7 +118,7 @@ const enum switch_flags *unused_switch_flags __attribute__((unused));
 /*
  * Tests build this with faults, to show what they do: PLAIN_ADDS adds as if
  * nobody could preempt us, LOSE_POP=n leaves out every n-th frame taken off. (An
- * emulator takes interrupts only where a block of instructions ends: the call
+ * emulator takes interrupts only where a block of instructions ends: the branch
  * between reading and writing is such a place. A real CPU needs none.)
  */
 static __always_inline void increase(__u64 *to, __u64 n)
@@ -124,8 +126,8 @@ static __always_inline void increase(__u64 *to, __u64 n)
 #ifdef PLAIN_ADDS
 	__u64 was = *(volatile __u64 *)to;
 
-	bpf_ktime_get_ns();
-	*(volatile __u64 *)to = was + n;
+	if (was != ~0ULL)
+		*(volatile __u64 *)to = was + n;
 #else
 	__sync_fetch_and_add(to, n);
 #endif
