@@ -6,6 +6,7 @@
 package bpf
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -128,6 +129,9 @@ type Options struct {
 	// Tick is the longest time for which the kernel may leave the time on CPU of a
 	// running thread as it is.
 	Tick time.Duration
+	// Object is loaded instead of the embedded one: the same source with a fault,
+	// for tests; see increase in uprobetop.bpf.c. nil: the embedded one.
+	Object []byte
 }
 
 // Filter says which numbers a filter goes by; without any everybody counts. A hit
@@ -203,9 +207,9 @@ func Load(o Options) (*Objects, error) {
 	if err := rlimit.RemoveMemlock(); err != nil && !errors.Is(err, os.ErrPermission) {
 		return nil, fmt.Errorf("cannot raise the limit of locked memory: %w", err)
 	}
-	spec, err := loadUprobetop()
+	spec, err := o.spec()
 	if err != nil {
-		return nil, fmt.Errorf("the embedded BPF object is damaged: %w", err)
+		return nil, fmt.Errorf("the BPF object is damaged: %w", err)
 	}
 	if err := shape(spec, o, cpus); err != nil {
 		return nil, err
@@ -242,6 +246,13 @@ func Load(o Options) (*Objects, error) {
 		return nil, fmt.Errorf("the kernel does not attach the iterator over threads: %w", err)
 	}
 	return l, nil
+}
+
+func (o Options) spec() (*ebpf.CollectionSpec, error) {
+	if o.Object != nil {
+		return ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.Object))
+	}
+	return loadUprobetop()
 }
 
 // shape sets sizes and constants in the spec.

@@ -50,7 +50,8 @@ func TestLoad(t *testing.T) {
 // uprobetop.bpf.c.
 func TestStackDepth(t *testing.T) {
 	const limit = 48
-	for _, load := range []func() (*ebpf.CollectionSpec, error){loadUprobetop, loadSession, loadSessionContext} {
+	plain := Options{Object: bpftest.Object(t, "PLAIN_ADDS")}.spec // tests run it, too
+	for _, load := range []func() (*ebpf.CollectionSpec, error){loadUprobetop, loadSession, loadSessionContext, plain} {
 		spec, err := load()
 		if err != nil {
 			t.Fatal(err)

@@ -61,7 +61,7 @@ static __always_inline void record_latency(__u32 slot, struct cell *c, __u64 ns)
 		return;
 	if (!h->used[b / HIST_SUB])
 		h->used[b / HIST_SUB] = 1;
-	__sync_fetch_and_add(&h->count[b], 1);
+	increase(&h->count[b], 1);
 	add(c, CELL_SUM_NS, ns);
 	if (ns > c->value[CELL_MAX_NS])
 		raise(c, CELL_MAX_NS, ns);

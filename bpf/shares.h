@@ -66,7 +66,7 @@ static __noinline void share_hit(__u64 cookie)
 	struct share *s = share_of(cookie);
 
 	if (s)
-		__sync_fetch_and_add(&s->hits, 1);
+		increase(&s->hits, 1);
 }
 
 /* The returns come last: with them the entry has changed, see flush_share. */
@@ -77,12 +77,12 @@ static __noinline void share_return(__u64 cookie, __u64 latency)
 
 	if (!s || b >= SHARE_BUCKETS)
 		return;
-	__sync_fetch_and_add(&s->count[b], 1);
-	__sync_fetch_and_add(&s->sum_ns, latency);
+	increase(&s->count[b], 1);
+	increase(&s->sum_ns, latency);
 	/* Of the others, two may do so at once: user space holds it against the buckets. */
 	if (latency > s->max_ns)
 		s->max_ns = latency;
-	__sync_fetch_and_add(&s->returned, 1);
+	increase(&s->returned, 1);
 }
 
 /*

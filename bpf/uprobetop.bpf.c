@@ -13,7 +13,9 @@
  * more: from Linux 6.13 on such a function has its stack in memory of the CPU
  * instead of the task's kernel stack (BPF_PRIV_STACK_MIN_SIZE), and a thread
  * that preempts it there overwrites it. The kernel rounds up to 16 bytes: 48 is
- * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way.
+ * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way, and with
+ * preempt=full the program read through a pointer that was another thread's
+ * stack pointer by then: the kernel oopsed.
  *
  * A call that took long enough is also reported by itself (calls.h), and what is
  * watched is counted by thread as well (shares.h).

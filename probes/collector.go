@@ -59,6 +59,8 @@ type Config struct {
 	Ended func() bool
 	// Tap gets all that the collector reads and makes; nil: nobody. See Recorder.
 	Tap Tap
+	// Object is for tests: BPF programs with a fault; see bpf.Options.
+	Object []byte
 }
 
 // Tap is told what a recording needs. Its methods are called one at a time, and

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,36 @@ func Compile(t testing.TB, source string, flags ...string) string {
 		t.Fatalf("gcc: %v\n%s", err, msg)
 	}
 	return out
+}
+
+// Object compiles the BPF programs with a fault and returns the object; with
+// UPROBETOP_TARGETS set to a directory it is taken from there instead. The faults
+// are those of uprobetop.bpf.c, by the name that FAULT has: PLAIN_ADDS, LOSE_POP=7.
+func Object(t testing.TB, fault string) []byte {
+	t.Helper()
+	path := filepath.Join(os.Getenv("UPROBETOP_TARGETS"), fault+".o")
+	if os.Getenv("UPROBETOP_TARGETS") == "" {
+		clang, err := exec.LookPath("clang-19")
+		if err != nil {
+			t.Skip("there is no clang-19")
+		}
+		arch, triplet := "x86", "x86_64-linux-gnu"
+		if runtime.GOARCH == "arm64" {
+			arch, triplet = "arm64", "aarch64-linux-gnu"
+		}
+		_, here, _, _ := runtime.Caller(0)
+		path = filepath.Join(t.TempDir(), "fault.o")
+		msg, err := exec.Command(clang, "-O2", "-g", "-target", "bpf", "-mcpu=v1", "-D__TARGET_ARCH_"+arch, "-D"+fault,
+			"-I/usr/include/"+triplet, "-c", filepath.Join(filepath.Dir(here), "..", "uprobetop.bpf.c"), "-o", path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("clang: %v\n%s", err, msg)
+		}
+	}
+	object, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
 }
 
 // Start starts a command with pipes to its input and from its output. It is waited
