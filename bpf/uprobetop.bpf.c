@@ -15,6 +15,9 @@
  * that preempts it there overwrites it. The kernel rounds up to 16 bytes: 48 is
  * the limit. On 7.3, at 56 bytes, 64 threads lost hits that way.
  *
+ * Hits of timed probes wait for their return as frames (pairing.h) in the in-flight
+ * store (stores.h); with sessions, session.bpf.c does the work of both programs.
+ *
  * A call that took long enough is also reported by itself (calls.h).
  *
  * Cold path: `flush`, run by user space at every tick, writes what changed
