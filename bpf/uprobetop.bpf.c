@@ -17,6 +17,9 @@
  * preempt=full the program read through a pointer that was another thread's
  * stack pointer by then: the kernel oopsed.
  *
+ * Hits of timed probes wait for their return as frames (pairing.h) in the in-flight
+ * store (stores.h); with sessions, session.bpf.c does the work of both programs.
+ *
  * A call that took long enough is also reported by itself (calls.h), and what is
  * watched is counted by thread as well (shares.h).
  *

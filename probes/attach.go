@@ -90,14 +90,14 @@ func placer(prog *ebpf.Program, at when, f *symbols.File, points []point) (func(
 		cookies = append(cookies, p.cookie)
 		semaphores = append(semaphores, uint64(p.Semaphore))
 	}
+	x, err := link.OpenExecutable(f.Open)
+	if err != nil {
+		return nil, openAgainError(f, err)
+	}
 	if at == atBoth {
 		return func(pid int) (io.Closer, error) {
 			return bpf.LinkSession(prog, bpf.Points{Path: f.Open, Offsets: offsets, Cookies: cookies, Semaphores: semaphores, PID: pid})
 		}, nil
-	}
-	x, err := link.OpenExecutable(f.Open)
-	if err != nil {
-		return nil, openAgainError(f, err)
 	}
 	place := x.UprobeMulti
 	if at == atReturn {

@@ -65,33 +65,33 @@ type held struct {
 }
 
 type probe struct {
-	ID         uint64    `json:"id"`
-	Name       string    `json:"name"`
-	Symbol     string    `json:"symbol"`
-	Aliases    []string  `json:"aliases"`
-	Path       string    `json:"path"`
-	Address    string    `json:"address"`
-	Points     []pt      `json:"points"`
-	Kind       string    `json:"kind"`
-	State      string    `json:"state"`
-	Note       string    `json:"note"`
-	Hits       *uint64   `json:"hits"`
-	Rate       *float64  `json:"rate"`
-	PerCPU     []cpu     `json:"per_cpu"`
-	Returned   *uint64   `json:"returned"`
-	InFlight   *int64    `json:"in_flight"`
-	Unwound    *uint64   `json:"unwound"`
-	UnwoundBy  *unwound  `json:"unwound_by"`
-	Unreturned *int64    `json:"unreturned"` // in flight and unwound, where they cannot be told apart
-	Orphans    *uint64   `json:"orphans"`
-	Filtered   *uint64   `json:"filtered"`
-	Missed     *missed   `json:"missed"`
-	Oldest     *int64    `json:"oldest_in_flight_ns"`
-	Load       *float64  `json:"load"`
-	Self       *int64    `json:"self_ns"` // of the sum of latency_ns
-	Latency    *latency  `json:"latency_ns"`
-	Cost       *struct{} `json:"cost"`
-	Why        *string   `json:"why"` // of the final one, without hits
+	ID        uint64    `json:"id"`
+	Name      string    `json:"name"`
+	Symbol    string    `json:"symbol"`
+	Aliases   []string  `json:"aliases"`
+	Path      string    `json:"path"`
+	Address   string    `json:"address"`
+	Points    []pt      `json:"points"`
+	Kind      string    `json:"kind"`
+	State     string    `json:"state"`
+	Note      string    `json:"note"`
+	Hits      *uint64   `json:"hits"`
+	Rate      *float64  `json:"rate"`
+	PerCPU    []cpu     `json:"per_cpu"`
+	Returned  *uint64   `json:"returned"`
+	InFlight  *int64    `json:"in_flight"`
+	Unwound   *uint64   `json:"unwound"`
+	UnwoundBy *unwound  `json:"unwound_by"`
+	Pending   *int64    `json:"unreturned"` // in flight and unwound, where they cannot be told apart
+	Orphans   *uint64   `json:"orphans"`
+	Filtered  *uint64   `json:"filtered"`
+	Missed    *missed   `json:"missed"`
+	Oldest    *int64    `json:"oldest_in_flight_ns"`
+	Load      *float64  `json:"load"`
+	Self      *int64    `json:"self_ns"` // of the sum of latency_ns
+	Latency   *latency  `json:"latency_ns"`
+	Cost      *struct{} `json:"cost"`
+	Why       *string   `json:"why"` // of the final one, without hits
 	shares
 }
 
@@ -219,7 +219,7 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 	p.Returned, p.Orphans, p.Load = &st.Returned, &st.Orphans, &load
 	p.Missed = &missed{Depth: st.Missed.Depth}
 	if st.NoFrames {
-		p.Unreturned = &st.Unreturned
+		p.Pending = &st.Unreturned
 	} else {
 		total := st.Unwound.Total()
 		p.InFlight, p.Unwound, p.Missed.NoSlot = &st.InFlight, &total, &st.Missed.NoSlot
