@@ -353,3 +353,20 @@ func TestEnumerationIsBounded(t *testing.T) {
 		t.Errorf("%d and %d are listed", len(oldest(e.of[1])), len(e.of[2]))
 	}
 }
+
+// What was in flight when counting ended is as old as it was then.
+func TestKernelInsideAtTheEnd(t *testing.T) {
+	target := bpftest.Build(t, "hang")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Return, "hang"))
+	hang(t, target, 1, "threads", "1")
+	until(t, c, "it hangs", func(s *Snapshot) bool { return s.Probes[0].InFlight == 1 })
+	c.Halt()
+	stopped := monotonic(t)
+	finish(t, c)
+	s := finish(t, c) // later
+	if insiders(s) != 1 || s.Inside.Calls[0].Start+uint64(s.Inside.Calls[0].Latency) > stopped {
+		t.Errorf("counting ended at %d, inside are %+v", stopped, s.Inside)
+	}
+}
