@@ -272,9 +272,9 @@ func TestKernelInsideIsWhole(t *testing.T) {
 	c := newCollectorHere(t, Config{Slow: time.Hour})
 	place(t, c, request(t, f, Return, "even"), request(t, f, Return, "odd"))
 	h := hang(t, target, 0, "race", "3")
-	seen, known, enough := 0, 0, 3000
+	seen, known, enough := 0, 0, 1000
 	if os.Getenv("UPROBETOP_LONG") == "1" {
-		enough *= 20
+		enough *= 60
 	}
 	for end := time.Now().Add(time.Minute); seen < enough && time.Now().Before(end); {
 		c.tick.Lock()

@@ -112,13 +112,13 @@ type Probe struct {
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
 }
 
-// Sample is what a BPF program wrote into a ring buffer.
+// Sample is a record as a BPF program wrote it.
 type Sample struct {
 	Stream byte // what it is: Records, or what a later version adds
 	Raw    []byte
 }
 
-// Records is the stream of the ring buffers' records, each of which tells its kind.
+// Records is the stream of all that the decoder takes; each tells its kind.
 const Records = 0
 
 // Tick is the end of what belongs to one snapshot.
