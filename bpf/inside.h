@@ -23,6 +23,12 @@ struct reading {
 	__u64 sp;                  /* frames below it are left behind */
 };
 
+/*
+ * CLOCK_MONOTONIC when counting ended, ns; 0: it goes on. What was in flight then is
+ * no older: its return was not looked for.
+ */
+__u64 ended;
+
 #define ONCE(x) (*(volatile __typeof__(x) *)&(x))
 
 /* Writes frame number i as a call that has come as far as it has. */
@@ -59,6 +65,8 @@ static long write_frame(__u32 i, struct reading *w)
 			r.thread[k] -= x->thread[k];
 	}
 	r.at = bpf_ktime_get_ns();
+	if (ended && ended < r.at)
+		r.at = ended;
 	if (ONCE(f->start) == r.start && i < ONCE(s->depth))
 		bpf_seq_write(w->seq, &r, sizeof(r));
 	return 0;

@@ -277,6 +277,7 @@ const (
 	uprobetopVarByProcess         = "by_process"
 	uprobetopVarByThread          = "by_thread"
 	uprobetopVarCpus              = "cpus"
+	uprobetopVarEnded             = "ended"
 	uprobetopVarFiltered          = "filtered"
 	uprobetopVarFollow            = "follow"
 	uprobetopVarHashed            = "hashed"
@@ -383,6 +384,7 @@ type uprobetopVariableSpecs struct {
 	ByProcess         *ebpf.VariableSpec `ebpf:"by_process"`
 	ByThread          *ebpf.VariableSpec `ebpf:"by_thread"`
 	Cpus              *ebpf.VariableSpec `ebpf:"cpus"`
+	Ended             *ebpf.VariableSpec `ebpf:"ended"`
 	Filtered          *ebpf.VariableSpec `ebpf:"filtered"`
 	Follow            *ebpf.VariableSpec `ebpf:"follow"`
 	Hashed            *ebpf.VariableSpec `ebpf:"hashed"`
@@ -475,6 +477,7 @@ type uprobetopVariables struct {
 	ByProcess         *ebpf.Variable `ebpf:"by_process"`
 	ByThread          *ebpf.Variable `ebpf:"by_thread"`
 	Cpus              *ebpf.Variable `ebpf:"cpus"`
+	Ended             *ebpf.Variable `ebpf:"ended"`
 	Filtered          *ebpf.Variable `ebpf:"filtered"`
 	Follow            *ebpf.Variable `ebpf:"follow"`
 	Hashed            *ebpf.Variable `ebpf:"hashed"`

@@ -97,6 +97,7 @@ type Collector struct {
 	lastAt  uint64 // decoder.at of last
 
 	nextLook time.Time // when the calls in flight may be enumerated again
+	looked   bool      // it was done for the last time: nothing is left to tell of them
 
 	mu        sync.Mutex      // guards what follows
 	probes    []*probe        // in order of ID
@@ -203,6 +204,7 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		}
 	}
 	c.dead = retired
+	c.looked = c.looked || s.Final && len(retired) > 0
 	c.latest.Store(s)
 	return s, nil
 }
@@ -363,6 +365,7 @@ func (c *Collector) Quiet() {
 	c.mu.Lock()
 	if !c.final {
 		c.final, c.stopped = true, time.Now()
+		_ = c.objs.End() // else the calls that hang then look a little older
 	}
 	c.mu.Unlock()
 	c.placing.Wait()

@@ -108,7 +108,8 @@ const lookShare = 50
 // more threads the host has, and is done the less often then: not at every tick.
 func (c *Collector) lookInside(s *Snapshot) error {
 	hasCalls := func(st Stats) bool { return st.InFlight != 0 && st.State != Stopped }
-	if began := time.Now(); slices.ContainsFunc(s.Probes, hasCalls) && (s.Final || began.After(c.nextLook)) {
+	due := !c.looked && slices.ContainsFunc(s.Probes, hasCalls)
+	if began := time.Now(); due && (s.Final || began.After(c.nextLook)) {
 		if err := c.enumerate(); err != nil {
 			return err
 		}

@@ -272,9 +272,9 @@ func TestKernelInsideIsWhole(t *testing.T) {
 	c := newCollectorHere(t, Config{Slow: time.Hour})
 	place(t, c, request(t, f, Return, "even"), request(t, f, Return, "odd"))
 	h := hang(t, target, 0, "race", "3")
-	seen, known, enough := 0, 0, 3000
+	seen, known, enough := 0, 0, 1000
 	if os.Getenv("UPROBETOP_LONG") == "1" {
-		enough *= 20
+		enough *= 60
 	}
 	for end := time.Now().Add(time.Minute); seen < enough && time.Now().Before(end); {
 		c.tick.Lock()
@@ -351,5 +351,22 @@ func TestEnumerationIsBounded(t *testing.T) {
 	}
 	if len(oldest(e.of[1])) != keepInside || len(e.of[2]) != 1 {
 		t.Errorf("%d and %d are listed", len(oldest(e.of[1])), len(e.of[2]))
+	}
+}
+
+// What was in flight when counting ended is as old as it was then.
+func TestKernelInsideAtTheEnd(t *testing.T) {
+	target := bpftest.Build(t, "hang")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Return, "hang"))
+	hang(t, target, 1, "threads", "1")
+	until(t, c, "it hangs", func(s *Snapshot) bool { return s.Probes[0].InFlight == 1 })
+	c.Halt()
+	stopped := monotonic(t)
+	finish(t, c)
+	s := finish(t, c) // later
+	if insiders(s) != 1 || s.Inside.Calls[0].Start+uint64(s.Inside.Calls[0].Latency) > stopped {
+		t.Errorf("counting ended at %d, inside are %+v", stopped, s.Inside)
 	}
 }

@@ -184,6 +184,7 @@ func TestReplayIsComplete(t *testing.T) {
 		Probes: []Stats{{Probe: probe, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}, HeldBack: 9, CallsLost: 8}},
 		Lost:   Lost{Cells: 7, Calls: 8}, HeldBack: 9, Placing: Progress{10, 11}, Leaving: Progress{12, 13}, Unfollowed: 14,
 		Calls: []Call{{TID: 15, At: time.Unix(1, 0), Start: 997, Latency: 1, Return: 16}},
+		Inside: &Inside{At: time.Unix(1, 2), Total: 1}, // of a probe that is not listed
 	}
 	for field, v := range reflect.ValueOf(want).Elem().Fields() {
 		if v.IsZero() {
@@ -202,12 +203,17 @@ func TestReplayIsComplete(t *testing.T) {
 	tick.Value[0], tick.Value[1] = want.Lost.Cells, want.Unfollowed
 	rec.Sample(raw(cell))
 	rec.Sample(raw(tick))
-	call := bpf.Call{Kind: bpf.RecordCall, Cookie: probe.cookie, At: 998, Start: 997, Tid: 15, Result: 16}
-	sample, err := binary.Append(nil, binary.NativeEndian, &call)
-	if err != nil {
-		t.Fatal(err)
+	for _, call := range []bpf.Call{
+		{Kind: bpf.RecordCall, Cookie: probe.cookie, At: 998, Start: 997, Tid: 15, Result: 16},
+		{Kind: bpf.RecordInside, Cookie: probe.cookie, At: 1001, Start: 990},
+		{Kind: bpf.RecordEnumerated, At: 1002},
+	} {
+		sample, err := binary.Append(nil, binary.NativeEndian, &call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Sample(sample)
 	}
-	rec.Sample(sample)
 	rec.Tick(want)
 	if err := rec.Close(); err != nil {
 		t.Fatal(err)
