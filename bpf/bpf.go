@@ -152,6 +152,7 @@ type Objects struct {
 	Records      *ebpf.Map // the ring buffer of Record
 	Calls        *ebpf.Map // the ring buffer of Call
 	Cells, Hists *ebpf.Map // arrays: CPU × MaxProbes + slot, CPU × MaxTimed + histogram slot
+	Shares       *ebpf.Map // hash: ShareKey to Share, without those of the others
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
@@ -183,6 +184,7 @@ func Load(o Options) (*Objects, error) {
 	}
 	l.Enter, l.Leave = l.objs.Enter, l.objs.Leave
 	l.Records, l.Calls, l.Cells, l.Hists = l.objs.Records, l.objs.Calls, l.objs.Cells, l.objs.Hists
+	l.Shares = l.objs.Shares
 	hooks := []*ebpf.Program{l.objs.OnExec, l.objs.OnExit}
 	if o.Filter.Follow {
 		hooks = append(hooks, l.objs.OnFork)
