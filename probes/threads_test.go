@@ -1,12 +1,14 @@
 package probes
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
@@ -301,20 +303,13 @@ func BenchmarkFlushThreads(b *testing.B) {
 // collecting takes snapshots until it is told to stop: rows are read while they are
 // made.
 func collecting(t testing.TB, c *Collector) (stop func()) {
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-quit:
-				return
-			default:
-			}
-			if _, err := c.Collect(); err != nil {
-				t.Error(err)
-				return
-			}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error)
+	go func() { ran <- c.Run(ctx, 5*time.Millisecond, nil) }()
+	return func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
 		}
-	}()
-	return func() { close(quit); <-ended }
+	}
 }
