@@ -189,6 +189,7 @@ type Objects struct {
 	Calls        *ebpf.Map     // the ring buffer of Call
 	Cells, Hists *ebpf.Map     // arrays: CPU × MaxProbes + slot, CPU × MaxTimed + histogram slot
 	Stacks       *ebpf.Map     // of frames, by thread id; only with HashStore
+	Shares       *ebpf.Map     // hash: ShareKey to Share, without those of the others
 	Options      Options
 	CPUs         int // possible CPUs: cells exist for each
 
@@ -221,6 +222,7 @@ func Load(o Options) (*Objects, error) {
 	}
 	l.Enter, l.Leave = l.objs.Enter, l.objs.Leave
 	l.Records, l.Calls, l.Cells, l.Hists = l.objs.Records, l.objs.Calls, l.objs.Cells, l.objs.Hists
+	l.Shares = l.objs.Shares
 	switch o.Store {
 	case HashStore:
 		l.Stacks = l.objs.StacksByThread

@@ -29,21 +29,24 @@ const (
 // DefaultThreads is how many entries of threads there is room for, over all probes.
 const DefaultThreads = 4096
 
+// ShareKey is struct share_key: whose entry of which probe it is.
+type ShareKey = uprobetopShareKey
+
 // Thread names an entry of a probe.
 type Thread struct{ TGID, TID uint32 }
 
 // Watch makes room for the entries of a probe, which is to be switched on
 // thereafter. There may be some already.
 func (l *Objects) Watch(cookie uint64) error {
-	err := l.objs.OtherShares.Update(shareKey(cookie, Thread{Others, Others}), uprobetopShare{}, ebpf.UpdateNoExist)
+	err := l.objs.OtherShares.Update(shareKey(cookie, Thread{Others, Others}), Share{}, ebpf.UpdateNoExist)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 		return fmt.Errorf("no room for the threads of probe %d: %w", cookie, err)
 	}
 	return nil
 }
 
-func shareKey(cookie uint64, t Thread) uprobetopShareKey {
-	return uprobetopShareKey{Cookie: cookie, Tgid: t.TGID, Tid: t.TID}
+func shareKey(cookie uint64, t Thread) ShareKey {
+	return ShareKey{Cookie: cookie, Tgid: t.TGID, Tid: t.TID}
 }
 
 // FlushShares writes the entries that changed into the ring buffer of records, for
@@ -76,17 +79,6 @@ func gone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// Entries is how many entries of threads there are.
-func (l *Objects) Entries() int {
-	var key uprobetopShareKey
-	var s uprobetopShare
-	n := 0
-	for all := l.objs.Shares.Iterate(); all.Next(&key, &s); {
-		n++
-	}
-	return n
 }
 
 // Quiesce waits until no program runs that ran when it was called. The kernel does

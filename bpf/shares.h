@@ -40,7 +40,7 @@ static const struct share no_share;
 enum { NAMED_EVERY = 64 };
 
 /* The current thread's entry, or that of the others; 0: the probe is not watched any more. */
-static __noinline struct share *share_of(__u64 cookie)
+static __always_inline struct share *share_of(__u64 cookie)
 {
 	__u64 id = ids_of(bpf_get_current_task_btf());
 	struct share_key key = { .cookie = cookie, .tgid = id >> 32, .tid = id };

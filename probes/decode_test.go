@@ -3,6 +3,7 @@ package probes
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"uprobetop/bpf"
 	"uprobetop/probes/hist"
@@ -96,8 +97,48 @@ func TestDecoderRefuses(t *testing.T) {
 	if err := parseRecord(make([]byte, recordBytes-1), new(bpf.Record)); err == nil {
 		t.Error("a short record is accepted")
 	}
+	if _, err := d.read(rawShare(1, bpf.Thread{}, 1)[:shareBytes-1]); err == nil {
+		t.Error("a short record of a thread is accepted")
+	}
 	if len(d.probes) != 0 {
 		t.Error("a refused record changed something")
+	}
+}
+
+// rawShare is the record of a thread with so many calls in each bucket.
+func rawShare(cookie uint64, of bpf.Thread, calls uint64) []byte {
+	r := bpf.ShareRecord{Kind: bpf.RecordShare, Cookie: cookie, Tgid: of.TGID, Tid: of.TID}
+	for i := range r.Share.Count {
+		r.Share.Count[i] = calls
+		r.Share.Hits += calls
+	}
+	b, _ := binary.Append(nil, binary.NativeEndian, r)
+	return b
+}
+
+// Rows come and go with their probe, and what is damaged is none.
+func TestDecoderThreads(t *testing.T) {
+	d := newDecoder()
+	for tid := range uint32(3) {
+		for calls := range uint64(3) {
+			if _, err := d.read(rawShare(5, bpf.Thread{TGID: 1, TID: tid}, calls)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := d.read(rawShare(5, bpf.Thread{TGID: bpf.Others, TID: bpf.Others}, 1)); err != nil {
+		t.Fatal(err)
+	}
+	th := d.takeThreads(5, time.Second)
+	equal(t, "rows", uint64(len(th.Rows)), 3)
+	equal(t, "hits", Total(th.Rows).Hits, 3*2*uint64(bpf.ShareBuckets))
+	equal(t, "hits of others", th.Others.Hits, uint64(bpf.ShareBuckets))
+	equal(t, "entries", uint64(d.shares), 4)
+	d.forget(5)
+	d.forget(5)
+	equal(t, "entries of nobody", uint64(d.shares), 0)
+	if th := d.takeThreads(5, 0); len(th.Rows) > 0 || th.Others.Hits > 0 {
+		t.Errorf("there are rows of nobody: %+v", th)
 	}
 }
 
@@ -105,8 +146,15 @@ func FuzzDecoder(f *testing.F) {
 	f.Add(raw(bpf.Record{Kind: bpf.RecordCell, Index: 3, Cookie: 1}))
 	f.Add(raw(bpf.Record{Kind: bpf.RecordGroup, Index: 33, Cookie: 1}))
 	f.Add(raw(bpf.Record{Kind: bpf.RecordTick}))
+	f.Add(rawShare(1, bpf.Thread{TGID: 7, TID: 8}, ^uint64(0)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := newDecoder()
+		_, _ = d.read(b)
+		for cookie := range d.probes {
+			for _, row := range ByProcess(d.takeThreads(cookie, 0).Rows) {
+				_ = row.Middle(0.99)
+			}
+		}
 		for len(b) > 0 {
 			n := min(len(b), recordBytes)
 			var r bpf.Record

@@ -150,7 +150,7 @@ func (c *Collector) endWatch(p *probe) error {
 	p.watch.turns++
 	ended := unwatched{p, p.watch.turns}
 	switch {
-	case !p.watch.entries:
+	case !p.watch.entries, p.state == Placing: // nobody counts, or does so yet
 		c.unwatched = append(c.unwatched, ended)
 	case p.link != nil:
 		if err := c.settle(p, p.state == Attached); err != nil {

@@ -1,12 +1,16 @@
 package probes
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
+	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 	"uprobetop/probes/hist"
 )
@@ -138,33 +142,39 @@ func TestKernelWatch(t *testing.T) {
 			equal(t, "hits by thread", Total(s.Probes[i].Threads.Rows).Hits, want)
 			equal(t, "hits", s.Probes[i].Hits-before.Probes[i].Hits, want)
 			equal(t, "rows", uint64(len(s.Probes[i].Threads.Rows)), 4)
+			equal(t, "hits of others", s.Probes[i].Threads.Others.Hits, 0)
 		}
+		for i := range s.Probes {
+			// All that was hit in this interval has a row, and in the next nothing is hit.
+			if sum := Total(s.Probes[i].Threads.Rows); math.Abs(sum.Rate/s.Probes[i].Rate-1) > 1e-9 {
+				t.Errorf("%v hits/s by thread, %v in all", sum.Rate, s.Probes[i].Rate)
+			}
+			if sum := Total(collect(t, c).Probes[i].Threads.Rows); sum.Rate != 0 {
+				t.Errorf("%v hits/s of what is at rest", sum.Rate)
+			}
+		}
+		made += truth(t, target, "64", "10")["calls"]
+		equal(t, "hits of more threads than there are rows", all(collect(t, c).Probes[0].Threads), made)
 		watch(1, false)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			truth(t, target, "64", "300")
 		}()
-		for on := false; ; on = !on {
+		for i := range 21 {
+			on := i%2 == 1
 			watch(0, on)
 			s := collect(t, c)
 			if th := s.Probes[0].Threads; on && th == nil {
 				t.Error("it is watched and there are no rows")
 			}
-			select {
-			case <-done:
-			default:
-				continue
-			}
-			break
 		}
-		watch(0, false)
-		for {
-			if s := collect(t, c); s.Probes[0].Threads == nil && s.Probes[1].Threads == nil {
-				break
-			}
+		<-done
+		c.closing.Wait()
+		if s := collect(t, c); s.Probes[0].Threads != nil || s.Probes[1].Threads != nil {
+			t.Error("nobody watches any more, and there are rows")
 		}
-		equal(t, "entries that are left", uint64(c.objs.Entries()), 0)
+		equal(t, "entries that are left", entries(t, c), 0)
 	}
 	watch(0, true)
 	if err := c.Watch(99, true); err == nil {
@@ -175,7 +185,7 @@ func TestKernelWatch(t *testing.T) {
 	}
 	c.closing.Wait()
 	collect(t, c)
-	equal(t, "entries of a probe that was taken away", uint64(c.objs.Entries()), 0)
+	equal(t, "entries of a probe that was taken away", entries(t, c), 0)
 	equal(t, "probes with entries", uint64(c.entries), 0)
 }
 
@@ -234,23 +244,72 @@ func TestReplayThreads(t *testing.T) {
 	}
 }
 
+// all is what the rows and the others have together.
+func all(th *Threads) uint64 { return Total(th.Rows).Hits + th.Others.Hits }
+
+// entries is how many threads have one in the kernel.
+func entries(t testing.TB, c *Collector) (n uint64) {
+	var key bpf.ShareKey
+	var s bpf.Share
+	it := c.objs.Shares.Iterate()
+	for it.Next(&key, &s) {
+		n++
+	}
+	if err := it.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// BenchmarkFlushThreads is one tick with 4,096 rows: all of them changed, or none.
+func BenchmarkFlushThreads(b *testing.B) {
+	c := newCollectorHere(b, Config{})
+	if err := c.objs.Watch(cookieOf(0, 0)); err != nil {
+		b.Fatal(err)
+	}
+	c.entries = 1
+	keys, values := make([]bpf.ShareKey, bpf.DefaultThreads), make([]bpf.Share, bpf.DefaultThreads)
+	heat := func() {
+		for i := range keys {
+			keys[i] = bpf.ShareKey{Cookie: cookieOf(0, 0), Tgid: 1, Tid: uint32(i + 1)}
+			values[i].Hits++
+			for k := range 20 {
+				values[i].Count[40+k]++
+			}
+		}
+		if _, err := c.objs.Shares.BatchUpdate(keys, values, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("changed", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			heat()
+			b.StartTimer()
+			if _, err := c.Collect(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("still", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := c.Collect(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // collecting takes snapshots until it is told to stop: rows are read while they are
 // made.
 func collecting(t testing.TB, c *Collector) (stop func()) {
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			select {
-			case <-quit:
-				return
-			default:
-			}
-			if _, err := c.Collect(); err != nil {
-				t.Error(err)
-				return
-			}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error)
+	go func() { ran <- c.Run(ctx, 5*time.Millisecond, nil) }()
+	return func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
 		}
-	}()
-	return func() { close(quit); <-ended }
+	}
 }
