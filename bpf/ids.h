@@ -13,9 +13,9 @@
 volatile const __u32 pid_namespace = 0;
 
 /*
- * The number that a struct pid has in that namespace; 0: none, it is outside. Mostly
- * the first look finds it: whoever is further inside began there. A function: see
- * uprobetop.bpf.c of stack.
+ * The number that a struct pid has in that namespace; 0: none, it is outside. The
+ * first look finds those of the namespace itself, the others those further inside. A
+ * function: see uprobetop.bpf.c of stack.
  */
 static __noinline __u32 number_here(struct pid *pid)
 {
