@@ -55,6 +55,7 @@ type played struct {
 	note   string
 	stood  bool
 	placed time.Duration
+	floor  Floor
 }
 
 // NewReplay reads a recording through once, so that its functions are known, and
@@ -229,12 +230,13 @@ func (r *Replay) change(f *recording.Probe) {
 	p := &played{
 		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, Points: at.points, cookie: f.Cookie},
 		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed,
+		floor: Floor{Class: min(Class(f.Floor.Class), Nop10), Min: f.Floor.Min, P50: f.Floor.P50},
 	}
 	r.nextID = max(r.nextID, id+1)
 	if known {
 		// Snapshots compare probes by their address.
 		if old := r.probes[i]; old.Kind == p.Kind && old.Function == p.Function && old.cookie == p.cookie {
-			old.state, old.note, old.stood, old.placed = p.state, p.note, p.stood, p.placed
+			old.state, old.note, old.stood, old.placed, old.floor = p.state, p.note, p.stood, p.placed, p.floor
 			return
 		}
 		r.probes[i] = p
@@ -254,7 +256,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 		Placing: Progress{t.Placing[0], t.Placing[1]}, Leaving: Progress{t.Leaving[0], t.Leaving[1]},
 	}
 	for _, p := range r.probes {
-		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
+		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note, Floor: p.floor}
 		if p.stood {
 			st.Placed = r.before + p.placed
 		}

@@ -152,6 +152,7 @@ type Stats struct {
 
 	Latency *hist.Histogram
 	Load    float64 // Σ latency ÷ time over the snapshot's interval
+	Floor   Floor   // of these latencies
 }
 
 // Stood tells whether the probe ever counted: if not, its 0 is none.

@@ -81,6 +81,7 @@ type probe struct {
 	Oldest    *uint64   `json:"oldest_in_flight_ns"`
 	Load      *float64  `json:"load"`
 	Latency   *latency  `json:"latency_ns"`
+	Floor     *uint64   `json:"floor_ns"` // median of an empty function
 	Cost      *struct{} `json:"cost"`
 }
 
@@ -202,6 +203,9 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 	p.UnwoundBy = &unwound{st.Unwound.Jump, st.Unwound.Exec, st.Unwound.Exit}
 	p.Missed = &missed{st.Missed.Depth, st.Missed.NoSlot}
 	p.Latency = latencyObject(st.Latency)
+	if st.Floor.P50 > 0 {
+		p.Floor = &st.Floor.P50
+	}
 	return p
 }
 

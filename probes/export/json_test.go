@@ -29,7 +29,7 @@ func snapshot() *probes.Snapshot {
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
 				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
 				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
-				Latency: h, Load: 0.5,
+				Latency: h, Load: 0.5, Floor: probes.Floor{Class: probes.Nop5, Min: 60, P50: 70},
 			},
 			{
 				Probe: &probes.Probe{ID: 1, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Refused, Note: "because",
@@ -48,12 +48,12 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
 	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":null,"load":0.5,` +
 	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
-	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
+	`"buckets":[[80,84,1],[108,112,1]]},"floor_ns":70,"cost":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
 	`"hits":null,"rate":null,"per_cpu":null,` +
 	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
-	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
+	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"floor_ns":null,"cost":null}],` +
 	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
 
 // A usdt probe has its points with their semaphores.

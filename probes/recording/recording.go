@@ -109,7 +109,15 @@ type Probe struct {
 	Note     string        `json:"note,omitempty"`
 	Stood    bool          `json:"stood,omitempty"`     // it was attached
 	Placed   time.Duration `json:"placed_ns,omitempty"` // when, as Tick.Elapsed
+	Floor    Floor         `json:"floor,omitzero"`      // of its latencies, once it was measured
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
+}
+
+// Floor is probes.Floor.
+type Floor struct {
+	Class uint8  `json:"class"`
+	Min   uint64 `json:"min_ns"`
+	P50   uint64 `json:"p50_ns"`
 }
 
 // Sample is what a BPF program wrote into a ring buffer.
