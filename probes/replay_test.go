@@ -107,6 +107,12 @@ func TestReplayIsExact(t *testing.T) {
 		live = append(live, collect(t, c))
 	}
 	wg.Wait()
+	if err := c.Calibrate(t.Context(), startEmpty); err != nil {
+		t.Fatal(err)
+	}
+	if live = append(live, collect(t, c)); live[len(live)-1].Probes[0].Floor.P50 == 0 {
+		t.Error("there is no floor to record")
+	}
 	if err := c.Stop(live[1].Probes[1].ID); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 	if st.Missed.Total() > 0 {
 		missed, missedName = th.Warn, th.Warn
 	}
-	return [][]statistic{
+	groups := [][]statistic{
 		{
 			{"calls", fitCount(float64(n.calls), w-6), th.Muted, th.Bright, 0},
 			{"mean", latencyOf(n.mean), th.Muted, th.Text, 3},
@@ -50,6 +50,10 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 			{"missed", format.Count(st.Missed.Total()), missedName, missed, 2},
 		},
 	}
+	if share := r.shown.Floor.P50; share > 0 {
+		groups[1] = append(groups[1], statistic{"probe's own", format.Latency(float64(share)), th.Muted, th.Text, 4})
+	}
+	return groups
 }
 
 func drawStatistics(m *model, c *chart.Canvas, r *row) {

@@ -109,7 +109,7 @@ type Probe struct {
 	Note     string        `json:"note,omitempty"`
 	Stood    bool          `json:"stood,omitempty"`     // it was attached
 	Placed   time.Duration `json:"placed_ns,omitempty"` // when, as Tick.Elapsed
-	Floor    Floor         `json:"floor,omitzero"`      // of its latencies, once it was measured
+	Floor    Floor         `json:"floor,omitzero"`      // of its latencies; all but the class 0: not measured
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
 }
 

@@ -39,6 +39,9 @@ func newStat(s Streams) *cobra.Command {
 		Long: `stat counts the hits of functions, and with -r times their calls, and prints the
 totals: after -d, when the command or the process ends, or at Ctrl-C.
 
+Latencies include the probe's own share. With -r it is measured at the end, on a program
+of uprobetop's own: what a function takes that does nothing (floor_ns, in JSON).
+
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true. Counts are since the probe was placed, names carry their units, and what
 was not or cannot be measured is null.`,
@@ -305,6 +308,9 @@ func (f *statFlags) count(ctx context.Context, s Streams, col *probes.Collector,
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
 	cut, doubts := ctx.Err() != nil, elsewhere.sentences()
+	if printed == nil {
+		calibrate(context.WithoutCancel(ctx), col) // now that it disturbs nobody
+	}
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
 		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, doubts))

@@ -47,7 +47,7 @@ func table(w io.Writer, s *probes.Snapshot, series bool, doubts []string) error 
 	}
 	end := "\n"
 	if s.Final {
-		end = "\n" + verdict(s, names, doubts) + "\n"
+		end = "\n" + verdict(s, names, doubts) + "\n" + ownShare(s)
 	}
 	_, err := io.WriteString(w, end)
 	return err
