@@ -1,7 +1,8 @@
 // Package assets holds the workload that comes with uprobetop: a small program
 // that behaves like a server, for the demo, for benches and for tests.
 //
-// Its source and the recipe that makes the embedded files are in demo/.
+// Its source and the recipe that makes the embedded files are in demo/. In empty/ is
+// a program of functions that do nothing: what a probe on them measures is the probe.
 package assets
 
 import (

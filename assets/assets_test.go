@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -76,23 +77,24 @@ func TestRebuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles")
 	}
-	for arch, gcc := range map[string]string{
-		"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc",
-	} {
-		t.Run(arch, func(t *testing.T) {
+	gcc := map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
+	for _, name := range []string{"demo_amd64", "demo_arm64", "empty_amd64", "empty_arm64"} {
+		t.Run(name, func(t *testing.T) {
+			dir, arch, _ := strings.Cut(name, "_")
+			gcc, build := gcc[arch], filepath.Join(dir, "build")
 			if _, err := exec.LookPath(gcc); err != nil {
 				t.Skipf("needs %s", gcc)
 			}
-			rebuilt := filepath.Join(t.TempDir(), "demo.elf")
-			if out, err := exec.Command("demo/build", arch, rebuilt).CombinedOutput(); err != nil {
-				t.Fatalf("demo/build %s: %v\n%s", arch, err, out)
+			rebuilt := filepath.Join(t.TempDir(), "rebuilt.elf")
+			if out, err := exec.Command(build, arch, rebuilt).CombinedOutput(); err != nil {
+				t.Fatalf("%s %s: %v\n%s", build, arch, err, out)
 			}
-			committed := filepath.Join("demo", "demo_"+arch+".elf")
+			committed := filepath.Join(dir, name+".elf")
 			if was, is := compiler(t, committed), compiler(t, rebuilt); was != is {
 				t.Skipf("made by %q, here is %q", was, is)
 			}
 			if !bytes.Equal(read(t, committed), read(t, rebuilt)) {
-				t.Errorf("%s does not come from its source: run demo/build", committed)
+				t.Errorf("%s does not come from its source: run %s", committed, build)
 			}
 		})
 	}

@@ -2,4 +2,7 @@
 
 package assets
 
-const demoELF = ""
+const (
+	demoELF  = ""
+	emptyELF = ""
+)

@@ -38,7 +38,7 @@ func StartDemo(ctx context.Context, args ...string) (*DemoProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := namelessProgram(elf)
+	program, err := namelessProgram("demo", elf)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,10 @@ func (p *DemoProcess) Stop() error {
 }
 
 // namelessProgram returns an executable file with this content, open for
-// reading, that no directory knows: it is gone when nobody uses it any more.
-func namelessProgram(elf []byte) (*os.File, error) {
-	program, inMemory := writeNameless(elf, openMemory)
+// reading, that no directory knows: it is gone when nobody uses it any more. The
+// name is for people.
+func namelessProgram(name string, elf []byte) (*os.File, error) {
+	program, inMemory := writeNameless(elf, func() (int, error) { return openMemory(name) })
 	if inMemory == nil {
 		return program, nil
 	}
@@ -136,14 +137,14 @@ func namelessProgram(elf []byte) (*os.File, error) {
 	if onDisk == nil {
 		return program, nil
 	}
-	return nil, fmt.Errorf("there is no room for the demo program, set TMPDIR to a directory "+
-		"that programs can run from: %w", errors.Join(inMemory, onDisk))
+	return nil, fmt.Errorf("there is no room for the %s program, set TMPDIR to a directory "+
+		"that programs can run from: %w", name, errors.Join(inMemory, onDisk))
 }
 
-func openMemory() (int, error) {
-	fd, err := unix.MemfdCreate("demo", unix.MFD_CLOEXEC|unix.MFD_EXEC)
+func openMemory(name string) (int, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3 all are executable
-		fd, err = unix.MemfdCreate("demo", unix.MFD_CLOEXEC)
+		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	}
 	if err != nil {
 		return -1, os.NewSyscallError("memfd_create", err)

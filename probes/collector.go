@@ -121,6 +121,9 @@ type Collector struct {
 	leaving sync.WaitGroup // and those at the end
 	away    chan struct{}  // closed with the first of the latter
 	first   sync.Once
+
+	calibrating sync.Mutex      // one Calibrate at a time
+	floors      map[Class]Floor // that were asked for; guarded by mu
 }
 
 // Snapshot is the newest one; never nil.
@@ -307,6 +310,9 @@ func (c *Collector) snapshot() *Snapshot {
 		if s.Gone && (st.State == Attached || st.State == Placing) {
 			st.State = Gone
 			st.Note = cmp.Or(st.Note, EndedNote)
+		}
+		if st.Floor.Class = p.class; c.floors[p.class].P50 > 0 {
+			st.Floor = c.floors[p.class]
 		}
 		stood := !p.placed.IsZero()
 		if stood {

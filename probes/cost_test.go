@@ -1,8 +1,10 @@
 package probes
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +19,9 @@ import (
 	"uprobetop/symbols"
 )
 
-// What a probe costs, against the floor and against bpftrace: all contenders take
-// turns on one program, in one run, and only ratios mean anything.
+// What a probe costs, against the floor and against other programs: all contenders take
+// turns on one program, in one run, and only ratios mean anything. By the kernel's
+// statistics alone: -bench CostKernel, or CostKernel/pair.
 //
 //	go test -run '^$' -bench Cost -benchtime 10x ./probes
 
@@ -65,9 +68,9 @@ func floorOf(method Method, kind Kind, f *symbols.File) contender {
 	}}
 }
 
-func oursOf(method Method, kind Kind, f *symbols.File) contender {
+func oursOf(config Config, kind Kind, f *symbols.File) contender {
 	return contender{"uprobetop", func(t testing.TB) ([]*ebpf.Program, func()) {
-		c, err := New(Config{Attach: method})
+		c, err := New(config)
 		bpftest.Require(t, err)
 		place(t, c, request(t, f, kind, "work5"))
 		progs := []*ebpf.Program{c.objs.Enter, c.objs.Leave}[:1+int(kind)]
@@ -85,7 +88,7 @@ func BenchmarkCostThroughput(b *testing.B) {
 	for _, method := range []Method{UprobeMulti, PerfEvent} {
 		for _, kind := range []Kind{Entry, Return} {
 			b.Run(string(method)+"/"+[]string{"count", "latency"}[kind], func(b *testing.B) {
-				two := []contender{floorOf(method, kind, f), oursOf(method, kind, f)}
+				two := []contender{floorOf(method, kind, f), oursOf(Config{Attach: method}, kind, f)}
 				took := map[string][]float64{}
 				for i := 0; b.Loop(); i++ {
 					for k := range two {
@@ -112,9 +115,16 @@ func bpftraceOf(kind Kind, f *symbols.File) contender {
 		script = "uprobe" + at + "{ @start[tid] = nsecs; } uretprobe" + at +
 			"/@start[tid]/ { @ns = hist(nsecs - @start[tid]); delete(@start[tid]); }"
 	}
-	return contender{"bpftrace", func(t testing.TB) ([]*ebpf.Program, func()) {
-		known := kprobePrograms(t)
-		cmd := exec.Command("bpftrace", "-e", script)
+	return rivalOf(kind, "bpftrace", "-e", script)
+}
+
+// funclatencyOf is the program of libbpf-tools, which times calls.
+func funclatencyOf(f *symbols.File) contender { return rivalOf(Return, "funclatency", f.Path+":work5") }
+
+// rivalOf is another program that probes work5 until it is interrupted.
+func rivalOf(kind Kind, name string, args ...string) contender {
+	return contender{name, func(t testing.TB) ([]*ebpf.Program, func()) {
+		cmd := exec.Command(name, args...)
 		var said strings.Builder
 		cmd.Stderr = &said
 		if err := cmd.Start(); err != nil {
@@ -125,17 +135,9 @@ func bpftraceOf(kind Kind, f *symbols.File) contender {
 		for deadline := time.Now().Add(20 * time.Second); len(mine) < 1+int(kind); {
 			if time.Now().After(deadline) {
 				end()
-				t.Fatalf("bpftrace places no probe: %s", &said)
+				t.Fatalf("%s places no probe: %s", name, &said)
 			}
-			mine = mine[:0]
-			for id := range kprobePrograms(t) {
-				if known[id] {
-					continue
-				}
-				if p, err := ebpf.NewProgramFromID(id); err == nil {
-					mine = append(mine, p)
-				}
-			}
+			mine = programsOf(t, cmd.Process.Pid)
 			time.Sleep(20 * time.Millisecond) // it has no way to say that it is ready
 		}
 		time.Sleep(300 * time.Millisecond) // loaded, and attached soon
@@ -143,26 +145,33 @@ func bpftraceOf(kind Kind, f *symbols.File) contender {
 	}}
 }
 
-// kprobePrograms are those of the type that uprobes have.
-func kprobePrograms(t testing.TB) map[ebpf.ProgramID]bool {
+// programsOf are those that a process holds, of the type that uprobes have.
+func programsOf(t testing.TB, pid int) (all []*ebpf.Program) {
 	t.Helper()
-	all := map[ebpf.ProgramID]bool{}
-	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
-		p, err := ebpf.NewProgramFromID(id)
-		if err != nil {
+	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[ebpf.ProgramID]bool{}
+	for _, info := range infos {
+		text, _ := os.ReadFile(info) // closed meanwhile
+		_, after, found := strings.Cut(string(text), "\nprog_id:\t")
+		var id ebpf.ProgramID
+		if _, err := fmt.Sscan(after, &id); !found || err != nil || seen[id] {
 			continue
 		}
-		if p.Type() == ebpf.Kprobe {
-			all[id] = true
+		seen[id] = true
+		if p, err := ebpf.NewProgramFromID(id); err == nil && p.Type() == ebpf.Kprobe {
+			all = append(all, p)
 		}
-		p.Close()
 	}
 	return all
 }
 
 // BenchmarkCostKernel is the time that the programs of a hit take by the kernel's
 // own statistics, less that of an empty program (its share is the statistics' own):
-// ours and bpftrace's for the same job, and their ratio.
+// ours, the rivals' for the same job as far as they are installed (packages bpftrace
+// and libbpf-tools), and our share of theirs. A job is one row.
 func BenchmarkCostKernel(b *testing.B) {
 	target := bpftest.Build(b, "loop")
 	f := open(b, target)
@@ -170,28 +179,44 @@ func BenchmarkCostKernel(b *testing.B) {
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	bpftest.Require(b, err)
 	defer stats.Close()
-	_, missing := exec.LookPath("bpftrace")
-	for _, kind := range []Kind{Entry, Return} {
-		b.Run([]string{"count", "pair"}[kind], func(b *testing.B) {
-			all := []contender{floorOf(UprobeMulti, kind, f), oursOf(UprobeMulti, kind, f)}
-			if missing == nil {
-				all = append(all, bpftraceOf(kind, f))
+	timing := []contender{bpftraceOf(Return, f), funclatencyOf(f)}
+	for _, job := range []struct {
+		name   string
+		kind   Kind
+		config Config
+		rivals []contender
+	}{
+		{"count", Entry, Config{}, []contender{bpftraceOf(Entry, f)}},
+		{"pair", Return, Config{}, timing},
+		{"watched", Return, Config{Slow: time.Hour}, timing}, // for slow calls, of which there is none
+		{"reported", Return, Config{Slow: 1}, timing},        // every call, as far as the rate limit lets them
+	} {
+		b.Run(job.name, func(b *testing.B) {
+			job.config.Attach = UprobeMulti
+			all := []contender{floorOf(UprobeMulti, job.kind, f), oursOf(job.config, job.kind, f)}
+			for _, r := range job.rivals {
+				if _, missing := exec.LookPath(r.name); missing == nil {
+					all = append(all, r)
+				}
 			}
 			took := map[string][]float64{}
 			for i := 0; b.Loop(); i++ {
 				for k := range all {
-					c := all[(i+k)%len(all)]
+					c := all[(i+k)%len(all)] // each is first in turn
 					progs, end := c.attach(b)
 					truth(b, target, strconv.Itoa(calls))
 					took[c.name] = append(took[c.name], perHit(b, progs, calls+1000))
 					end()
 				}
 			}
-			ours := median(took["uprobetop"]) - median(took["floor"])
+			floor := median(took["floor"])
+			ours := median(took["uprobetop"]) - floor
+			b.ReportMetric(floor, "ns/hit-floor")
 			b.ReportMetric(ours, "ns/hit")
-			if theirs := median(took["bpftrace"]) - median(took["floor"]); missing == nil {
-				b.ReportMetric(theirs, "ns/hit-bpftrace")
-				b.ReportMetric(ours/theirs, "of-bpftrace")
+			for _, r := range all[2:] {
+				theirs := median(took[r.name]) - floor
+				b.ReportMetric(theirs, "ns/hit-"+r.name)
+				b.ReportMetric(ours/theirs, "of-"+r.name)
 			}
 		})
 	}

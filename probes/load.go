@@ -130,7 +130,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	col := &Collector{
 		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
-		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, started: time.Now(),
+		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, floors: map[Class]Floor{}, started: time.Now(),
 		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(),
 	}
 	col.decoder.store = o.Store

@@ -24,6 +24,7 @@ type probe struct {
 	slot   int
 	hist   int // -1: no histogram
 	slow   time.Duration
+	class  Class      // of a timed one
 	link   *placement // nil: it has none, or none any more
 	gone   bool       // its row was taken away
 	watch  watch
@@ -185,6 +186,7 @@ func (c *Collector) enlist(r Request) (*probe, error) {
 		p.note = UnmarkedNote(r.File, r.Function)
 	}
 	if r.Kind == Return {
+		p.class = ClassOf(r.File, r.Function)
 		for _, at := range p.Points {
 			c.timedAt[spotOf(p.File, at)] = p
 		}

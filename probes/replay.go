@@ -55,6 +55,7 @@ type played struct {
 	note   string
 	stood  bool
 	placed time.Duration
+	floor  Floor
 
 	watched bool
 	since   time.Duration
@@ -241,6 +242,7 @@ func (r *Replay) change(f *recording.Probe) {
 	p := &played{
 		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, Points: at.points, cookie: f.Cookie},
 		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed, watched: f.Watched, since: f.Since,
+		floor: Floor{Class: min(Class(f.Floor.Class), Nop10), Min: f.Floor.Min, P50: f.Floor.P50},
 	}
 	if !f.Watched {
 		r.decoder.forgetThreads(f.Cookie)
@@ -249,7 +251,7 @@ func (r *Replay) change(f *recording.Probe) {
 	if known {
 		// Snapshots compare probes by their address.
 		if old := r.probes[i]; old.Kind == p.Kind && old.Function == p.Function && old.cookie == p.cookie {
-			old.state, old.note, old.stood, old.placed = p.state, p.note, p.stood, p.placed
+			old.state, old.note, old.stood, old.placed, old.floor = p.state, p.note, p.stood, p.placed, p.floor
 			old.watched, old.since = p.watched, p.since
 			return
 		}
@@ -270,7 +272,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 		Placing: Progress{t.Placing[0], t.Placing[1]}, Leaving: Progress{t.Leaving[0], t.Leaving[1]},
 	}
 	for _, p := range r.probes {
-		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
+		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note, Floor: p.floor}
 		if p.stood {
 			st.Placed = r.before + p.placed
 		}

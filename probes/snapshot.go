@@ -165,6 +165,7 @@ type Stats struct {
 	Load    float64       // Σ latency ÷ time over the snapshot's interval
 	Callees time.Duration // part of Σ latency: in other timed probes, called directly
 	Oldest  time.Duration // age of the oldest call in flight; 0: there is none, or it is not known
+	Floor   Floor         // of these latencies
 
 	Threads *Threads // by thread; nil: it is not watched
 }

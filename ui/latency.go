@@ -105,7 +105,7 @@ func (m *model) plot(r *row) *chart.Histogram {
 		high = low * 10
 	}
 	h.Low, h.High = l.low.follow(low, now, lower), l.high.follow(high, now, higher)
-	h.Top = float64(top)
+	h.Top, h.Floor = float64(top), float64(r.shown.Floor.P50)
 	h.P50, h.P90, h.P99 = n.p50, n.p90, n.p99
 	h.Flags = []chart.Flag{
 		{At: n.p50, Name: "p50", Value: format.Latency(n.p50), Style: th.T90, Left: true},

@@ -42,7 +42,7 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 	if r.shown.Callees > 0 {
 		calls = append(calls, statistic{"self", latencyOf(n.self), th.Muted, th.Text, 4})
 	}
-	return [][]statistic{
+	groups := [][]statistic{
 		calls,
 		{
 			{"p50", latencyOf(n.p50), th.T90, th.Bright, 0},
@@ -58,6 +58,10 @@ func (m *model) statistics(r *row, w int) [][]statistic {
 			{"missed", format.Count(st.Missed.Total()), missedName, missed, 2},
 		},
 	}
+	if share := r.shown.Floor.P50; share > 0 {
+		groups[1] = append(groups[1], statistic{"probe's own", format.Latency(float64(share)), th.Muted, th.Text, 4})
+	}
+	return groups
 }
 
 func drawStatistics(m *model, c *chart.Canvas, r *row) {

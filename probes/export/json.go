@@ -90,6 +90,7 @@ type probe struct {
 	Load      *float64  `json:"load"`
 	Self      *int64    `json:"self_ns"` // of the sum of latency_ns
 	Latency   *latency  `json:"latency_ns"`
+	Floor     *uint64   `json:"floor_ns"` // median of an empty function
 	Cost      *struct{} `json:"cost"`
 	Why       *string   `json:"why"` // of the final one, without hits
 	shares
@@ -231,6 +232,9 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 	if st.Oldest > 0 {
 		oldest := st.Oldest.Nanoseconds()
 		p.Oldest = &oldest
+	}
+	if st.Floor.P50 > 0 {
+		p.Floor = &st.Floor.P50
 	}
 	return p
 }

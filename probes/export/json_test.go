@@ -34,7 +34,7 @@ func snapshot() *probes.Snapshot {
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
 				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
 				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
-				Latency: h, Load: 0.5, Callees: 40, Oldest: 2 * time.Second,
+				Latency: h, Load: 0.5, Callees: 40, Oldest: 2 * time.Second, Floor: probes.Floor{Class: probes.Nop5, Min: 60, P50: 70},
 			},
 			{
 				Probe: &probes.Probe{ID: 1, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Refused, Note: "because",

@@ -110,9 +110,17 @@ type Probe struct {
 	Note     string        `json:"note,omitempty"`
 	Stood    bool          `json:"stood,omitempty"`     // it was attached
 	Placed   time.Duration `json:"placed_ns,omitempty"` // when, as Tick.Elapsed
+	Floor    Floor         `json:"floor,omitzero"`      // of its latencies; all but the class 0: not measured
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
 	Watched  bool          `json:"watched,omitempty"`   // it is counted by thread as well
 	Since    time.Duration `json:"since_ns,omitempty"`  // since when, as Tick.Elapsed
+}
+
+// Floor is probes.Floor.
+type Floor struct {
+	Class uint8  `json:"class"`
+	Min   uint64 `json:"min_ns"`
+	P50   uint64 `json:"p50_ns"`
 }
 
 // Sample is a record that a BPF program wrote.

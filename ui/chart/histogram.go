@@ -29,6 +29,7 @@ type Histogram struct {
 	Linear        bool     // y axis
 	P50, P90, P99 float64  // where the steps of colour are
 	Flags         []Flag
+	Floor         float64              // what a value has of the measuring itself; 0: not known
 	Cursor        int                  // the column that is read, or -1
 	Empty         string               // what to say when there are no calls
 	XLabel        func(float64) string // 100000 → 100µs
@@ -355,7 +356,24 @@ func (h *Histogram) axis(c *Canvas, th *Theme) {
 		c.Put(x, 0, th.Tick, th.Line)
 		end = c.Text(from, 1, label, th.Muted)
 	}
+	h.floor(c, th)
 	if h.Cursor >= 0 {
 		c.Put(h.Cursor, 0, th.Cursor, th.Bright)
+	}
+}
+
+// floor marks on the axis what every value includes; off the axis it is too little to
+// matter.
+func (h *Histogram) floor(c *Canvas, th *Theme) {
+	if h.Floor < h.Low || h.Floor > h.High {
+		return
+	}
+	const name = "the probe's own share"
+	x := h.Column(h.Floor, c.W)
+	c.Put(x, 0, th.Up, th.Bright)
+	if from := x + 1; from+Width(name)+2 <= c.W {
+		c.Text(from, 0, " "+name+" ", th.Muted)
+	} else if from := x - Width(name) - 2; from >= 0 {
+		c.Text(from, 0, " "+name+" ", th.Muted)
 	}
 }

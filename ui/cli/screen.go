@@ -125,7 +125,11 @@ func watch(ctx context.Context, s Streams, target *probes.Target, config probes.
 // showLive is show on a collector.
 func showLive(ctx context.Context, col *probes.Collector, target *probes.Target, requests []probes.Request, o ui.Options) (ui.Outcome, error) {
 	o.Doing = probes.Doing
-	run := func(ctx context.Context) error { return col.Run(ctx, probes.Tick, nil) }
+	run := func(ctx context.Context) error {
+		each, wait := calibrating(ctx, col)
+		defer wait()
+		return col.Run(ctx, probes.Tick, each)
+	}
 	o.Why = func(st *probes.Stats) probes.Explanation { return col.Why(st, target) }
 	return show(ctx, col, run, ui.Target{Label: target.Label, Files: target.Files, Kernel: col.Snapshot().Kernel}, requests, o)
 }

@@ -46,6 +46,9 @@ older than any that has returned, older than a second, or than --slow.
 Why a function has no hits is looked for in the processes: that its breakpoint cannot
 be there, or is missing, is printed; with -v also what is known where it is in order.
 
+Latencies include the probe's own share. With -r it is measured at the end, on a program
+of uprobetop's own: what a function takes that does nothing (floor_ns, in JSON).
+
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true, why at functions without hits, gaps for the processes in which a
 breakpoint is missing, and kernel_counts. Counts are since the probe was placed,
@@ -339,6 +342,9 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 	end()
 	<-halted
 	cut, doubts := ctx.Err() != nil, elsewhere.sentences()
+	if printed == nil {
+		calibrate(context.WithoutCancel(ctx), col) // now that it disturbs nobody
+	}
 	snap, ferr := col.Finish()
 	if err = errors.Join(err, ferr); err == nil {
 		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, looks.findings(doubts, f.verbose)))

@@ -56,7 +56,7 @@ func table(w io.Writer, s *probes.Snapshot, series bool, found *findings) error 
 	}
 	end := "\n"
 	if s.Final {
-		end = "\n" + verdict(s, names, found) + "\n"
+		end = "\n" + verdict(s, names, found) + "\n" + ownShare(s)
 	}
 	_, err := io.WriteString(w, end)
 	return err

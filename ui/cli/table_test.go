@@ -158,3 +158,25 @@ func TestCallLines(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
+
+// What a probe itself takes is said once a class, and only where it was measured.
+func TestTableSaysTheProbesOwnShare(t *testing.T) {
+	s := manyProbes(4)
+	var without, with strings.Builder
+	if err := table(&without, s, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Probes[1].Floor = probes.Floor{Class: probes.Nop5, Min: 1300, P50: 1420}
+	s.Probes[2].Floor = probes.Floor{Class: probes.Stepped, Min: 1800, P50: 1900}
+	s.Probes[3].Floor = probes.Floor{Class: probes.Nop5, Min: 1300, P50: 1420}
+	if err := table(&with, s, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	const line = "an empty function takes 1.42µs under such a probe here (nop5), 1.90µs (stepped): the latencies include it\n"
+	if !strings.HasSuffix(with.String(), line) {
+		t.Errorf("it does not end in %q:\n%s", line, with.String())
+	}
+	if strings.Contains(without.String(), "empty function") {
+		t.Errorf("it tells what was not measured:\n%s", without.String())
+	}
+}
