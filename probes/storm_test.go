@@ -16,9 +16,13 @@ import (
 // other probes come and go.
 func TestStorm(t *testing.T) {
 	bpftest.Long(t)
+	forStores(t, storm)
+}
+
+func storm(t *testing.T, config Config) {
 	calls, scenes := bpftest.Build(t, "calls"), bpftest.Build(t, "scenes")
 	fc, fs := open(t, calls), open(t, scenes)
-	c := newCollectorHere(t, Config{})
+	c := newCollectorHere(t, config)
 	steady := []Request{request(t, fc, Return, "work")}
 	for _, name := range []string{"recurse", "outer", "inner", "leaves", "forks", "first", "second"} {
 		steady = append(steady, request(t, fs, Return, name))
@@ -34,7 +38,7 @@ func TestStorm(t *testing.T) {
 			made[name] += n
 		}
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
 	var wg sync.WaitGroup
 	again := func(f func(r *rand.Rand)) {
@@ -88,11 +92,12 @@ func TestStorm(t *testing.T) {
 	for i := range steady {
 		p := &s.Probes[i]
 		name := p.Function.Name
-		t.Logf("%s: %d hits, %d returned, unwound %+v, missed %+v, %d orphans", name, p.Hits, p.Returned, p.Unwound, p.Missed, p.Orphans)
+		t.Logf("%s: %d hits, %d returned, %d in flight or not returned, unwound %+v, missed %+v, %d orphans", name, p.Hits, p.Returned, p.Pending(), p.Unwound, p.Missed, p.Orphans)
 		equal(t, name, p.Hits, made[name])
 		if p.Hits == 0 {
 			t.Errorf("%s was never called", name)
 		}
 		checkBooks(t, p)
 	}
+	emptyStore(t, c)
 }
