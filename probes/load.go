@@ -96,7 +96,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	col := &Collector{
 		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, started: time.Now(),
-		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(),
+		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(), looking: surveyTime,
 	}
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {
 		r, err := ringbuf.NewReader(m)
