@@ -87,6 +87,7 @@ type Collector struct {
 	config  Config
 	closers chan struct{} // full: enough links are being closed at once
 	log     *kernelLog    // nil: it may not be read
+	looking time.Duration // how long a look at the processes may take
 
 	latest atomic.Pointer[Snapshot]
 

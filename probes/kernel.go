@@ -18,7 +18,7 @@ type KernelCounts struct {
 	Recursions uint64
 	// Runs is how often it ran the program at entries: those that were counted, that the
 	// filter left out, and of probes that were switched off. nil: it does not count,
-	// unless kernel.bpf_stats_enabled is 1.
+	// unless kernel.bpf_stats_enabled is 1 or somebody else asked for it.
 	Runs *uint64
 	// Log is what it logged; nil: that may not be read.
 	Log *LogCounts
@@ -48,7 +48,7 @@ func (c *Collector) KernelCounts() (KernelCounts, error) {
 		return k, err
 	}
 	k.Recursions = enter.RecursionMisses + leave.RecursionMisses
-	if enabled, err := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); err == nil && bytes.HasPrefix(enabled, []byte("1")) {
+	if enabled, _ := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); enter.RunCount > 0 || bytes.HasPrefix(enabled, []byte("1")) {
 		k.Runs = &enter.RunCount
 	}
 	return k, nil

@@ -4,6 +4,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
 	"uprobetop/bpf/bpftest"
 )
 
@@ -30,11 +33,17 @@ func TestKernelLogLines(t *testing.T) {
 func TestKernelCounts(t *testing.T) {
 	target := bpftest.Build(t, "calls")
 	c := newCollectorHere(t, Config{Filter: Filter{PIDs: []int{os.Getpid()}, Follow: true}})
+	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	bpftest.Require(t, err)
+	defer stats.Close()
 	place(t, c, request(t, open(t, target), Return, "work"))
-	truth(t, target)
+	made := truth(t, target)["calls"]
 	k, err := c.KernelCounts()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if k.Runs == nil || *k.Runs != made {
+		t.Errorf("%d calls, the kernel says %+v", made, k)
 	}
 	if k.Recursions != 0 || k.Log != nil && k.Log.Depth != 0 {
 		t.Errorf("%+v, the log has %+v", k, k.Log)

@@ -131,7 +131,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	col := &Collector{
 		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, floors: map[Class]Floor{}, started: time.Now(),
-		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(),
+		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(), looking: surveyTime,
 	}
 	col.decoder.store = o.Store
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {

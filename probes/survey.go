@@ -109,7 +109,7 @@ type survey struct {
 
 func (c *Collector) newSurvey() *survey {
 	s := &survey{
-		deadline: time.Now().Add(surveyTime), follow: c.config.Filter.Follow,
+		deadline: time.Now().Add(c.looking), follow: c.config.Filter.Follow,
 		sights: map[int]*symbols.Sight{}, errs: map[int]error{}, mappers: map[*symbols.File][]int{},
 	}
 	if !c.config.Filter.Everybody() {
@@ -125,8 +125,8 @@ func (c *Collector) whom() []int {
 		pids = append(pids, c.objs.AdmittedPIDs()...)
 	}
 	for _, tid := range c.config.Filter.TIDs {
-		if th, err := symbols.OpenThread(tid); err == nil {
-			pids = append(pids, th.Process.PID)
+		if pid := symbols.ProcessOf(tid); pid > 0 {
+			pids = append(pids, pid)
 		}
 	}
 	for _, dir := range c.config.Filter.Cgroups {

@@ -56,8 +56,9 @@ func (c *Collector) Why(st *Stats, t *Target) Explanation {
 func (c *Collector) Look(s *Snapshot, t *Target) *Look { return c.look(s.Probes, t) }
 
 func (c *Collector) look(all []Stats, t *Target) *Look {
-	s := c.newSurvey()
-	return timely(s, func() *Look {
+	return timely(c.looking, func() *Look {
+		s := c.newSurvey()
+		defer s.close()
 		l := &Look{filter: c.config.Filter, found: map[ID]*surveyed{}}
 		for i := range all {
 			st := &all[i]
@@ -102,16 +103,13 @@ func (l *Look) Why(st *Stats) Explanation {
 const heldUp = "it is not known: the processes could not be looked into within a second, one of them is busy with its mappings"
 
 // timely is what do finds, or nil if it is held up.
-func timely(s *survey, do func() *Look) *Look {
+func timely(within time.Duration, do func() *Look) *Look {
 	found := make(chan *Look, 1)
-	go func() { // it may be held up beyond the time, and then ends by itself
-		defer s.close()
-		found <- do()
-	}()
+	go func() { found <- do() }() // it may be held up beyond the time, and then ends by itself
 	select {
 	case l := <-found:
 		return l
-	case <-time.After(surveyTime + surveyTime/4): // the survey itself keeps to the time
+	case <-time.After(within + within/4): // the survey itself keeps to the time
 		return nil
 	}
 }

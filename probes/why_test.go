@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"uprobetop/bpf/bpftest"
 	"uprobetop/probes/hist"
@@ -63,10 +64,18 @@ func library(t *testing.T, built string) string {
 	return path
 }
 
+// newLooking is a collector whose looks have all the time that they need.
+func newLooking(t *testing.T, config Config) *Collector {
+	t.Helper()
+	c := newCollectorHere(t, config)
+	c.looking = time.Minute
+	return c
+}
+
 // why places a probe on a function of a file, lets the process go on, and asks.
 func why(t *testing.T, f *symbols.File, filter Filter, kind Kind, function string, goOn func()) (Explanation, *Collector) {
 	t.Helper()
-	c := newCollectorHere(t, Config{Filter: filter})
+	c := newLooking(t, Config{Filter: filter})
 	r := request(t, f, kind, function)
 	r.Accepted = true
 	place(t, c, r)
@@ -159,7 +168,7 @@ func TestLookGaps(t *testing.T) {
 	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC"))
 	whole, broken := startSilent(t, program, "call", path, "provided"), startSilent(t, program, "call", path, "provided")
 	f := open(t, path)
-	c := newCollectorHere(t, Config{})
+	c := newLooking(t, Config{})
 	place(t, c, request(t, f, Entry, "provided"))
 	whole.goOn()
 	s := collect(t, c)
@@ -177,27 +186,32 @@ func TestLookGaps(t *testing.T) {
 	}
 }
 
-// restore writes the file's byte over a breakpoint in a process's memory, as if the
-// kernel had not placed it.
+// restore writes the file's byte over a breakpoint, as if the kernel had not placed it.
 func restore(t *testing.T, pid int, f *symbols.File, fn *symbols.Function) {
+	t.Helper()
+	code, err := f.Code(fn, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overwrite(t, pid, f, fn.Offset, code, true)
+}
+
+// overwrite changes what a process has of a file in memory, in its code or its data.
+func overwrite(t *testing.T, pid int, f *symbols.File, at symbols.Offset, with []byte, code bool) {
 	t.Helper()
 	sight, err := symbols.See(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer sight.Close()
-	code, err := f.Code(fn, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
 	mem, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/mem", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mem.Close()
 	for _, r := range sight.Of(f) {
-		if r.Code && r.Holds(fn.Offset) {
-			if _, err := mem.WriteAt(code, int64(r.Start+uint64(fn.Offset-r.Offset))); err != nil {
+		if r.Code == code && (code || r.Writable) && r.Holds(at) {
+			if _, err := mem.WriteAt(with, int64(r.Start+uint64(at-r.Offset))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,7 +240,7 @@ func TestWhyRelatives(t *testing.T) {
 	if !target.Narrow(path) {
 		t.Fatal("it has no such library")
 	}
-	c := newCollectorHere(t, Config{Filter: target.Filter()})
+	c := newLooking(t, Config{Filter: target.Filter()})
 	place(t, c, request(t, target.Files[0], Entry, "provided"))
 	e := c.Why(&collect(t, c).Probes[0], target)
 	if want := "silent has a provided of its own"; len(e.Causes) != 3 || !strings.HasPrefix(e.Causes[2], want) || e.Proven {
@@ -238,15 +252,15 @@ func TestWhyRelatives(t *testing.T) {
 func TestWhyOptimised(t *testing.T) {
 	program := bpftest.Build(t, "silent")
 	path := library(t, bpftest.Compile(t, "testdata/library.c", "-shared", "-fPIC", "-DNOP5"))
-	idle, busy := startSilent(t, program, "idle", path, "provided"), startSilent(t, program, "call", path, "provided")
+	startSilent(t, program, "idle", path, "provided")
+	busy := startSilent(t, program, "call", path, "provided")
 	f := open(t, path)
-	c := newCollectorHere(t, Config{})
+	c := newLooking(t, Config{})
 	place(t, c, request(t, f, Entry, "provided"))
 	busy.goOn()
 	busy.goOn()
 	s := collect(t, c)
 	equal(t, "hits", s.Probes[0].Hits, 2)
-	t.Logf("% x, not called % x", codeAt(t, busy.pid(), f, s.Probes[0].Function), codeAt(t, idle.pid(), f, s.Probes[0].Function))
 	l := c.Look(s, nil)
 	if found := l.found[s.Probes[0].ID]; found.n[present] != 2 || len(l.Gaps) != 0 {
 		t.Errorf("%+v", found)
@@ -262,5 +276,49 @@ func TestWhyNoReturns(t *testing.T) {
 	st.Returned = 1
 	if e := (*Look)(nil).Why(st); len(e.Causes) != 0 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Where everything is in order nothing is held against it: breakpoints at usdt probes
+// with semaphores, placed by every way of attaching.
+func TestLookInOrder(t *testing.T) {
+	markers := bpftest.Build(t, "markers")
+	pid, round := passing(t, markers)
+	round() // it has everything mapped
+	f := open(t, markers)
+	rs := append(markerRequests(t, f, "demo:plain", "demo:guarded"), request(t, f, Entry, "main"))
+	for _, config := range []Config{{}, {Filter: Filter{PIDs: []int{pid}}}, {Attach: PerfEvent}} {
+		c := newLooking(t, config)
+		place(t, c, rs...)
+		s := collect(t, c)
+		l := c.Look(s, nil)
+		if len(l.Gaps) != 0 {
+			t.Errorf("%+v: gaps %+v", config, l.Gaps)
+		}
+		for i := range s.Probes {
+			if found := l.found[s.Probes[i].ID]; found.n[present] != 1 {
+				t.Errorf("%+v: %s: %+v", config, s.Probes[i].Function.Name, found.n)
+			}
+		}
+		c.Close()
+	}
+}
+
+// A semaphore that says that nobody probes is found: the program passes the probe by.
+func TestLookDisarmed(t *testing.T) {
+	markers := bpftest.Build(t, "markers")
+	pid, round := passing(t, markers)
+	round() // it has everything mapped
+	f := open(t, markers)
+	c := newLooking(t, Config{})
+	place(t, c, request(t, f, USDT, "demo:guarded"))
+	p := &collect(t, c).Probes[0]
+	if e := c.Why(p, nil); e.Proven || e.Causes[0] != "no thread passed it" {
+		t.Errorf("in order: %q", e.Causes)
+	}
+	overwrite(t, pid, f, p.Points[0].Semaphore, []byte{0, 0}, false)
+	e := c.Why(p, nil)
+	if want := "the semaphore of the probe is 0 in markers"; !e.Proven || !strings.HasPrefix(e.Causes[0], want) {
+		t.Errorf("%q, want %q", e.Causes, want)
 	}
 }

@@ -66,6 +66,14 @@ func TestMountNamespace(t *testing.T) {
 			if mustOpen(t, host).isMapped(m) {
 				t.Error("the host's file passes for the process's")
 			}
+			s, err := See(p.PID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if len(s.Of(f)) == 0 || len(s.Of(through)) == 0 || len(s.Of(mustOpen(t, host))) > 0 || !f.MayMap(p.PID) {
+				t.Errorf("regions of it: %v, of the same at its path %v, of the host's %v", s.Of(f), s.Of(through), s.Of(mustOpen(t, host)))
+			}
 		})
 	}
 }

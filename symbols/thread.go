@@ -2,6 +2,8 @@ package symbols
 
 import (
 	"fmt"
+
+	"github.com/prometheus/procfs"
 )
 
 // Thread is one thread of a process.
@@ -38,4 +40,17 @@ func OpenThread(tid int) (*Thread, error) {
 func (t *Thread) Alive() bool {
 	_, st, err := lookAt(t.TID)
 	return err == nil && st.Starttime == t.Start && st.State != "Z" && st.State != "X"
+}
+
+// ProcessOf is the process of a thread, or 0 if it has ended.
+func ProcessOf(tid int) int {
+	proc, err := procfs.NewProc(tid)
+	if err != nil {
+		return 0
+	}
+	status, err := proc.NewStatus()
+	if err != nil {
+		return 0
+	}
+	return status.TGID
 }

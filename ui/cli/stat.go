@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -328,10 +329,11 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 			end()
 		}
 	}
-	go looks.watch(run, col.Snapshot().Filter)
-	halted := make(chan struct{})
+	var looking, halted sync.WaitGroup
+	looking.Go(func() { looks.watch(run, col.Snapshot().Filter) })
+	halted.Add(1)
 	context.AfterFunc(run, func() { // also while a reader keeps us waiting
-		defer close(halted)
+		defer halted.Done()
 		col.Quiet()
 		looks.end()
 		col.Halt()
@@ -340,7 +342,8 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 	go func() { ran <- col.Run(run, cmp.Or(f.interval, probes.Tick), each) }()
 	err := errors.Join(<-ran, printed)
 	end()
-	<-halted
+	halted.Wait()
+	looking.Wait()
 	cut, doubts := ctx.Err() != nil, elsewhere.sentences()
 	if printed == nil {
 		calibrate(context.WithoutCancel(ctx), col) // now that it disturbs nobody
