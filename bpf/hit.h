@@ -107,9 +107,15 @@ static __always_inline struct probe_switch *switch_of(__u64 cookie)
 	return sw && sw->cookie == cookie ? sw : 0;
 }
 
+/*
+ * Where a frame that is unwound counts. Nowhere once its probe is off: the call may
+ * have returned unseen, and stays in flight, as it was when we last looked.
+ */
 static __always_inline struct cell *cell_of_frame(struct frame *f)
 {
-	return switch_of(f->cookie) ? cell_of(f->cookie) : 0;
+	struct probe_switch *sw = switch_of(f->cookie);
+
+	return sw && (sw->flags & SWITCH_ON) ? cell_of(f->cookie) : 0;
 }
 
 /* Is the current thread on one of the lists? A function: see above of stack. */

@@ -17,7 +17,10 @@ func TestKernelCrowd(t *testing.T) {
 	f := open(t, bpftest.Build(t, "crowd"))
 	c := newCollectorHere(t, Config{})
 	rs := []Request{request(t, f, Return, "brief")}
-	const hot = 200
+	hot := 200
+	if c.Snapshot().Method != string(UprobeMulti) {
+		hot = 20 // each takes 0.1 s to leave
+	}
 	for i := range hot {
 		rs = append(rs, request(t, f, Return, fmt.Sprintf("h%d", i)))
 	}
@@ -110,8 +113,7 @@ func TestKernelMidCall(t *testing.T) {
 	stopped, again := &s.Probes[2], &s.Probes[3]
 	equal(t, "hits of the one that was stopped", stopped.Hits, threads)
 	equal(t, "its returns", stopped.Returned, 0)
-	equal(t, "those that it left", uint64(stopped.InFlight)+stopped.Unwound.Total(), threads)
-	t.Logf("stopped: %d in flight, unwound %+v", stopped.InFlight, stopped.Unwound)
+	equal(t, "those that it left in flight", uint64(stopped.InFlight), threads)
 	checkBooks(t, stopped)
 	checkLedger(t, again, want{orphans: threads})
 	s = finish(t, after)

@@ -42,11 +42,11 @@ func TestPreempted(t *testing.T) {
 	made = 0
 	atomic := newCollectorHere(t, Config{})
 	place(t, atomic, request(t, f, Return, "work"))
-	for range rounds {
+	for range 2 * rounds {
 		round(atomic)
 	}
 	p := &finish(t, atomic).Probes[0]
-	t.Logf("atomic, after %d rounds: %d calls, %d hits, %d returned", rounds, made, p.Hits, p.Returned)
+	t.Logf("atomic, after %d rounds: %d calls, %d hits, %d returned", 2*rounds, made, p.Hits, p.Returned)
 	equal(t, "hits", p.Hits, made)
 	equal(t, "returned", p.Returned, made)
 	checkBooks(t, p)
