@@ -82,22 +82,21 @@ type Collector struct {
 	dead    []*probe   // retired ones whose last numbers were sent
 	decoder *decoder
 	last    *Snapshot
-	lastAt  uint64 // decoder.at of last
+	lastAt  uint64 // when last was, on the clock of monotonic; 0: there was none
 
-	mu       sync.Mutex      // guards what follows
-	probes   []*probe        // in order of ID
-	timedAt  map[spot]*probe // the last one that was to leave frames there
-	nextID   ID
-	slots    slots     // of all probes
-	timed    slots     // of histograms
-	started  time.Time // when the first probe stood; before, when there was a collector
-	standing bool      // the first probe stands
-	retired  []*probe  // whose links are closed
-	final    bool      // nothing is placed any more
-	stopped  time.Time // when final was set: no hit counts after it
-	toPlace  Progress
-	toLeave  Progress
-	left     int // links that were closed since final
+	mu      sync.Mutex      // guards what follows
+	probes  []*probe        // in order of ID
+	timedAt map[spot]*probe // the last one that was to leave frames there
+	nextID  ID
+	slots   slots    // of all probes
+	timed   slots    // of histograms
+	started uint64   // when the first probe stood, on the clock of monotonic; 0: none did
+	retired []*probe // whose links are closed
+	final   bool     // nothing is placed any more
+	stopped uint64   // from when on no hit counts; 0: some may
+	toPlace Progress
+	toLeave Progress
+	left    int // links that were closed since final
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -167,7 +166,7 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	if c.config.Tap != nil {
 		c.config.Tap.Tick(s)
 	}
-	c.last, c.lastAt = s, c.decoder.at
+	c.last = s
 	for _, p := range retired {
 		if err := c.objs.Retire(p.slot); err != nil {
 			return nil, err
@@ -255,40 +254,40 @@ func (c *Collector) drainRing(ring *ringbuf.Reader) (done bool, err error) {
 func (c *Collector) snapshot() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	at := c.decoder.at
+	if c.stopped != 0 {
+		at = min(at, c.stopped)
+	}
+	wall := wallAt(c.decoder.at)
 	s := &Snapshot{
-		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
+		Seq: c.last.Seq + 1, At: wall,
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
 		Lost: Lost{c.decoder.lost, c.decoder.callsLost}, HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
-		Calls: c.decoder.takeCalls(now), Placing: c.toPlace, Leaving: c.toLeave,
+		Calls: c.decoder.takeCalls(wall), Placing: c.toPlace, Leaving: c.toLeave,
+	}
+	if c.started != 0 {
+		s.Elapsed = between(c.started, at)
 	}
 	s.Interval = s.Elapsed
 	if c.lastAt != 0 {
-		s.Interval = time.Duration(c.decoder.at - c.lastAt)
+		s.Interval = between(c.lastAt, at)
 	}
+	c.lastAt = at
 	for _, p := range c.probes {
 		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
 		if s.Gone && (st.State == Attached || st.State == Placing) {
 			st.State = Gone
 			st.Note = cmp.Or(st.Note, EndedNote)
 		}
-		stood := !p.placed.IsZero()
+		stood := p.placed != 0
 		if stood {
-			st.Placed = p.placed.Sub(c.started)
+			st.Placed, st.Halted = between(c.started, p.placed), between(c.started, p.halted)
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
-		st.rates(c.last.Find(p.ID), s.Interval)
+		st.rates(c.last.Find(p.ID), st.count(s, stood))
 		s.Probes = append(s.Probes, st)
 	}
 	return s
-}
-
-// elapsed is the time in which hits counted; c.mu is held.
-func (c *Collector) elapsed(now time.Time) time.Duration {
-	if c.final {
-		now = c.stopped
-	}
-	return now.Sub(c.started)
 }
 
 func (c *Collector) online(cpu int) bool {
@@ -324,19 +323,22 @@ func (c *Collector) Halt() { c.halts() }
 // closed for it. First all are switched off.
 func (c *Collector) halts() (left int) {
 	c.mu.Lock()
-	if !c.final {
-		c.final, c.stopped = true, time.Now()
-	}
+	c.final = true
 	c.mu.Unlock()
 	c.placing.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var standing []*probe
 	for _, p := range c.probes {
 		if p.link != nil {
-			_ = c.settle(p, false)
+			standing = append(standing, p)
 		}
 	}
-	for _, p := range c.probes {
+	c.silence(standing...)
+	if c.stopped == 0 {
+		c.stopped = monotonic()
+	}
+	for _, p := range standing {
 		c.halt(p)
 	}
 	return c.left

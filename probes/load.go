@@ -95,7 +95,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	col := &Collector{
 		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
-		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, started: time.Now(),
+		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{},
 		closers: make(chan struct{}, atOnce), away: make(chan struct{}),
 	}
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {

@@ -20,7 +20,8 @@ type probe struct {
 	Probe
 	state  State
 	note   string
-	placed time.Time
+	placed uint64 // from when on its hits count, on the clock of monotonic; 0: they never did
+	halted uint64 // and from when on they do not; 0: they do
 	slot   int
 	hist   int // -1: no histogram
 	slow   time.Duration
@@ -293,7 +294,7 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	now := monotonic()
 	for _, f := range files {
 		for _, p := range byFile[f] {
 			switch {
@@ -302,8 +303,8 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 				c.halt(p)
 			default:
 				p.state, p.placed = Attached, now
-				if !c.standing {
-					c.standing, c.started = true, now
+				if c.started == 0 {
+					c.started = now
 				}
 				if err := c.settle(p, true); err != nil {
 					p.state, p.note = Failed, err.Error()

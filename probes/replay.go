@@ -55,6 +55,7 @@ type played struct {
 	note   string
 	stood  bool
 	placed time.Duration
+	halted time.Duration // 0: it was not
 }
 
 // NewReplay reads a recording through once, so that its functions are known, and
@@ -228,13 +229,13 @@ func (r *Replay) change(f *recording.Probe) {
 	at := r.table.functions[f.Function]
 	p := &played{
 		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, Points: at.points, cookie: f.Cookie},
-		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed,
+		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed, halted: f.Halted,
 	}
 	r.nextID = max(r.nextID, id+1)
 	if known {
 		// Snapshots compare probes by their address.
 		if old := r.probes[i]; old.Kind == p.Kind && old.Function == p.Function && old.cookie == p.cookie {
-			old.state, old.note, old.stood, old.placed = p.state, p.note, p.stood, p.placed
+			old.state, old.note, old.stood, old.placed, old.halted = p.state, p.note, p.stood, p.placed, p.halted
 			return
 		}
 		r.probes[i] = p
@@ -257,9 +258,12 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
 		if p.stood {
 			st.Placed = r.before + p.placed
+			if p.halted > 0 {
+				st.Halted = r.before + p.halted
+			}
 		}
 		r.decoder.measure(&st, p.stood, r.header.Possible, r.online)
-		st.rates(l.Find(p.ID), s.Interval)
+		st.rates(l.Find(p.ID), st.count(s, p.stood))
 		s.Probes = append(s.Probes, st)
 	}
 	s.Calls = r.decoder.takeCalls(s.At)

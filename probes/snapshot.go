@@ -65,9 +65,9 @@ type Probe struct {
 // since the probe was placed.
 type Snapshot struct {
 	Seq      uint64        // 1 for the first tick; 0 before it
-	At       time.Time     // wall clock at the end of the tick
-	Elapsed  time.Duration // since the first probe stood; before, since the collector started
-	Interval time.Duration // since the snapshot before
+	At       time.Time     // wall clock at the end of the tick: a label
+	Elapsed  time.Duration // since the first probe stood, until the tick or the end; 0: none did
+	Interval time.Duration // since the snapshot before; both by the kernel's clock, see monotonic
 	Kernel   string        // release
 	CPUs     int           // online CPUs of the host
 	Method   string        // how probes are attached: uprobe_multi
@@ -122,7 +122,7 @@ type Lost struct{ Cells, Calls uint64 }
 type CPUStats struct {
 	CPU  int
 	Hits uint64
-	Rate float64 // hits/s over the snapshot's interval
+	Rate float64 // hits/s, as that of Stats
 }
 
 // Stats is one probe in one snapshot. For a probe that is no Return, and one that never
@@ -132,9 +132,14 @@ type Stats struct {
 	State  State
 	Note   string        // one sentence: why refused, why failed, what the hits do not mean
 	Placed time.Duration // Snapshot.Elapsed at which it was attached
+	Halted time.Duration // and at which it was stopped; 0: its hits count on
+
+	// Counted is for how long its hits counted. What is per second is over the part of
+	// the snapshot's interval in which they did: 0 where there is none.
+	Counted time.Duration
 
 	Hits   uint64
-	Rate   float64 // hits/s over the snapshot's interval
+	Rate   float64 // hits/s
 	PerCPU []CPUStats
 
 	// The ledger: at rest Hits = Returned + InFlight + Unwound + Missed.Depth
@@ -151,7 +156,13 @@ type Stats struct {
 	CallsLost uint64 // and those whose report did not fit into the ring buffer
 
 	Latency *hist.Histogram
-	Load    float64 // Σ latency ÷ time over the snapshot's interval
+
+	// Load is Σ latency ÷ time, of the calls that returned in that time: how many threads
+	// are inside on average, if calls are short against it (Little's law). A call that
+	// lasts for many intervals counts where it ends, as a lump there and as nothing before;
+	// what is inside now is InFlight, which is not added: over a longer time the same call
+	// would count twice.
+	Load float64
 }
 
 // Stood tells whether the probe ever counted: if not, its 0 is none.
@@ -195,13 +206,27 @@ func (s *Snapshot) Find(id ID) *Stats {
 	return &s.Probes[i]
 }
 
-// rates fills in what is per second, from the state an interval before (nil:
-// nothing had been counted).
-func (s *Stats) rates(before *Stats, interval time.Duration) {
+// count fills in for how long hits counted, and returns how much of the snapshot's
+// interval that is.
+func (s *Stats) count(of *Snapshot, stood bool) (part time.Duration) {
+	if !stood {
+		return 0
+	}
+	end := of.Elapsed
+	if s.Halted > 0 {
+		end = min(end, s.Halted)
+	}
+	s.Counted = max(end-s.Placed, 0)
+	return max(end-max(s.Placed, of.Elapsed-of.Interval), 0)
+}
+
+// rates fills in what is per second, from the state before that time (nil: nothing
+// had been counted).
+func (s *Stats) rates(before *Stats, part time.Duration) {
 	if before == nil {
 		before = &Stats{}
 	}
-	seconds := interval.Seconds()
+	seconds := part.Seconds()
 	if seconds <= 0 {
 		return
 	}

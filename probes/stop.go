@@ -61,6 +61,16 @@ func (c *Collector) find(id ID) *probe {
 	return c.probes[i]
 }
 
+// silence ends the counting of probes, each at an instant that is known. c.mu is held.
+func (c *Collector) silence(ps ...*probe) {
+	for _, p := range ps {
+		_ = c.settle(p, false)
+		if p.halted == 0 {
+			p.halted = monotonic()
+		}
+	}
+}
+
 // halt switches a probe off and closes its links if no other probe uses them.
 // c.mu is held. What cannot be closed here ends with the process.
 func (c *Collector) halt(p *probe) {
@@ -69,7 +79,7 @@ func (c *Collector) halt(p *probe) {
 		return
 	}
 	p.link = nil
-	_ = c.settle(p, false)
+	c.silence(p)
 	if l.inUse--; l.inUse > 0 {
 		return
 	}

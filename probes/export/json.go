@@ -70,6 +70,7 @@ type probe struct {
 	Note      string    `json:"note"`
 	Hits      *uint64   `json:"hits"`
 	Rate      *float64  `json:"rate"`
+	Counted   *float64  `json:"counted_s"`
 	PerCPU    []cpu     `json:"per_cpu"`
 	Returned  *uint64   `json:"returned"`
 	InFlight  *int64    `json:"in_flight"`
@@ -133,8 +134,9 @@ type latency struct {
 	Buckets [][]uint64 `json:"buckets"`
 }
 
-// JSON writes one snapshot as one line. In the final one rates and load are over
-// the whole time.
+// JSON writes one snapshot as one line. Rates and load are over the part of the
+// interval in which the probe counted, in the final one over all the time in which
+// it did.
 func JSON(w io.Writer, s *probes.Snapshot) error {
 	o := object{
 		Schema: Schema, Type: "snapshot", Final: s.Final, At: s.At.UTC().Format(time.RFC3339Nano),
@@ -177,12 +179,12 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 	if !st.Stood() {
 		return p
 	}
-	over := s.Elapsed.Seconds()
+	over := st.Counted.Seconds()
 	rate := st.Rate
 	if s.Final {
 		rate = ratio(float64(st.Hits), over)
 	}
-	p.Hits, p.Rate, p.Filtered, p.PerCPU = &st.Hits, &rate, &st.Filtered, []cpu{}
+	p.Hits, p.Rate, p.Counted, p.Filtered, p.PerCPU = &st.Hits, &rate, &over, &st.Filtered, []cpu{}
 	for _, c := range st.PerCPU {
 		rate := c.Rate
 		if s.Final {

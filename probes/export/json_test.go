@@ -27,7 +27,7 @@ func snapshot() *probes.Snapshot {
 		Probes: []probes.Stats{
 			{
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
-				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
+				Hits: 5, Rate: 8, Counted: time.Second, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
 				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
 				Latency: h, Load: 0.5,
 			},
@@ -44,14 +44,14 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"filter":{"pids":[4121],"tids":[4130],"cgroup":"/sys/fs/cgroup/a","cgroups":["/sys/fs/cgroup/a","/sys/fs/cgroup/b"]},"attach":"multi","inflight":"task","probes":[` +
 	`{"id":0,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uretprobe","state":"attached","note":"",` +
-	`"hits":5,"rate":8,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
+	`"hits":5,"rate":8,"counted_s":1,"per_cpu":[{"cpu":0,"hits":3,"rate":8},{"cpu":1,"hits":2,"rate":0}],` +
 	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
 	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":null,"load":0.5,` +
 	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
 	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
-	`"hits":null,"rate":null,"per_cpu":null,` +
+	`"hits":null,"rate":null,"counted_s":null,"per_cpu":null,` +
 	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
 	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
 	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
@@ -80,7 +80,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// In the final object what is per second is over the whole time.
+// In the final object what is per second is over all the time in which the probe
+// counted, here a second of two.
 func TestFinalJSON(t *testing.T) {
 	s := snapshot()
 	s.Final = true
@@ -93,7 +94,7 @@ func TestFinalJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.Probes[0]
-	if !o.Final || *p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
+	if !o.Final || *p.Rate != 5 || p.PerCPU[0].Rate != 3 || *p.Load != 190/1e9 {
 		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, *p.Rate, p.PerCPU[0].Rate, *p.Load)
 	}
 }

@@ -109,6 +109,7 @@ type Probe struct {
 	Note     string        `json:"note,omitempty"`
 	Stood    bool          `json:"stood,omitempty"`     // it was attached
 	Placed   time.Duration `json:"placed_ns,omitempty"` // when, as Tick.Elapsed
+	Halted   time.Duration `json:"halted_ns,omitempty"` // when it was stopped, likewise; 0: it was not
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
 }
 

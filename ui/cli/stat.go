@@ -41,7 +41,9 @@ totals: after -d, when the command or the process ends, or at Ctrl-C.
 
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true. Counts are since the probe was placed, names carry their units, and what
-was not or cannot be measured is null.`,
+was not or cannot be measured is null. Rates are over interval_s, or the part of it in
+which the probe counted; in the last object over counted_s, all the time in which it
+did.`,
 		Example: `  uprobetop stat -r -d 5s -p 4121 libc:malloc
   uprobetop stat -d 5s --unit nginx ssl 'SSL_*'
   uprobetop stat --slow 5ms -p 4121 handle_request

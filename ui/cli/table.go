@@ -72,8 +72,8 @@ func rows(s *probes.Snapshot) []*probes.Stats {
 
 func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name string) {
 	rate := p.Rate
-	if s.Final && s.Elapsed > 0 {
-		rate = float64(p.Hits) / s.Elapsed.Seconds()
+	if s.Final && p.Counted > 0 {
+		rate = float64(p.Hits) / p.Counted.Seconds()
 	}
 	if p.Stood() {
 		fmt.Fprintf(t, "%s\t%s\t", format.Count(p.Hits), format.SI(rate))
