@@ -262,7 +262,7 @@ func (c *Collector) snapshot() *Snapshot {
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: wall,
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, Filter: c.last.Filter,
-		Lost: Lost{c.decoder.lost, c.decoder.callsLost}, HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
+		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
 		Calls: c.decoder.takeCalls(wall), Placing: c.toPlace, Leaving: c.toLeave,
 	}
 	if c.started != 0 {

@@ -116,7 +116,19 @@ func (f Filter) HostWide() bool {
 
 // Lost counts the records that did not fit into a ring buffer. A lost cell is
 // sent again by the next flush: it delays a number and changes none.
-type Lost struct{ Cells, Calls uint64 }
+type Lost struct {
+	Cells uint64
+	Calls uint64      // for whatever cause
+	Busy  uint64      // those of Calls for which the ring, not full, was locked for too long
+	ByCPU []LostCalls // of CPUs that lost any, ascending; together they are Calls
+}
+
+// LostCalls is how many reports of calls one CPU lost, by cause: the ring was full, or
+// others held its lock for too long (Linux 6.15).
+type LostCalls struct {
+	CPU        int
+	Full, Busy uint64
+}
 
 // CPUStats is one CPU's share of a probe's hits.
 type CPUStats struct {
@@ -153,7 +165,8 @@ type Stats struct {
 	Filtered uint64 // hits of processes that the filter leaves out
 
 	HeldBack  uint64 // slow calls that the rate limit did not let be reported
-	CallsLost uint64 // and those whose report did not fit into the ring buffer
+	CallsLost uint64 // and those whose report the ring buffer did not take; see Lost
+	CallsBusy uint64 // those of CallsLost for which it was locked
 
 	Latency *hist.Histogram
 

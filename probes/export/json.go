@@ -49,8 +49,29 @@ type filter struct {
 }
 
 type lost struct {
-	Cells uint64 `json:"cells"`
-	Calls uint64 `json:"calls"`
+	Cells   uint64      `json:"cells"`
+	Calls   uint64      `json:"calls"`
+	CallsBy causes      `json:"calls_by"`
+	PerCPU  []lostCalls `json:"per_cpu"` // CPUs that lost calls
+}
+
+// The ring buffer was full, or others held its lock for too long.
+type causes struct {
+	Full uint64 `json:"full"`
+	Busy uint64 `json:"busy"`
+}
+
+type lostCalls struct {
+	CPU   int    `json:"cpu"`
+	Calls causes `json:"calls_by"`
+}
+
+func lostObject(l probes.Lost) lost {
+	o := lost{Cells: l.Cells, Calls: l.Calls, CallsBy: causes{l.Calls - l.Busy, l.Busy}, PerCPU: []lostCalls{}}
+	for _, on := range l.ByCPU {
+		o.PerCPU = append(o.PerCPU, lostCalls{on.CPU, causes{on.Full, on.Busy}})
+	}
+	return o
 }
 
 type held struct {
@@ -144,7 +165,7 @@ func JSON(w io.Writer, s *probes.Snapshot) error {
 		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: "task",
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
-		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},
+		Lost:   lostObject(s.Lost), HeldBack: held{s.HeldBack},
 	}
 	seen := map[*symbols.File]bool{}
 	for i := range s.Probes {

@@ -24,6 +24,7 @@ func snapshot() *probes.Snapshot {
 		Seq: 8, At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Elapsed: 2 * time.Second,
 		Interval: 250 * time.Millisecond, Kernel: "6.18.44", CPUs: 2, Method: "uprobe_multi",
 		Filter: probes.Filter{PIDs: []int{4121}, TIDs: []int{4130}, Cgroups: []string{"/sys/fs/cgroup/a", "/sys/fs/cgroup/b"}},
+		Lost:   probes.Lost{Cells: 7, Calls: 5, Busy: 2, ByCPU: []probes.LostCalls{{CPU: 1, Full: 3, Busy: 2}}},
 		Probes: []probes.Stats{
 			{
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
@@ -54,7 +55,7 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"hits":null,"rate":null,"counted_s":null,"per_cpu":null,` +
 	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
 	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
-	`"lost":{"cells":0,"calls":0},"held_back":{"calls":0}}` + "\n"
+	`"lost":{"cells":7,"calls":5,"calls_by":{"full":3,"busy":2},"per_cpu":[{"cpu":1,"calls_by":{"full":3,"busy":2}}]},"held_back":{"calls":0}}` + "\n"
 
 // A usdt probe has its points with their semaphores.
 func TestJSONUsdt(t *testing.T) {

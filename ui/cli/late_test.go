@@ -92,6 +92,9 @@ func TestStatLate(t *testing.T) {
 	if n := <-reported; n+held+lost != made || held == 0 || lost == 0 {
 		t.Errorf("%d calls are reported, %d held back and %d lost, of %d", n, held, lost, made)
 	}
+	if lost != end.Lost.CallsBy.Full+end.Lost.CallsBy.Busy {
+		t.Errorf("%d calls are lost, by cause %+v", lost, end.Lost.CallsBy)
+	}
 }
 
 // lateLine is a snapshot as it is printed.
@@ -107,7 +110,8 @@ type lateLine struct {
 		Latency struct{ Count uint64 } `json:"latency_ns"`
 	}
 	Lost struct {
-		Calls uint64
+		Calls   uint64
+		CallsBy struct{ Full, Busy uint64 } `json:"calls_by"`
 	}
 	HeldBack struct{ Calls uint64 } `json:"held_back"`
 }

@@ -228,8 +228,11 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) st
 	if s.HeldBack > 0 {
 		notes = append(notes, format.Count(s.HeldBack)+" slow calls are not printed: they came faster than the rate limit lets through")
 	}
-	if s.Lost.Calls > 0 {
-		notes = append(notes, format.Count(s.Lost.Calls)+" slow calls are not printed: the ring buffer was full")
+	if full := s.Lost.Calls - s.Lost.Busy; full > 0 {
+		notes = append(notes, format.Count(full)+" slow calls are not printed: the ring buffer was full")
+	}
+	if s.Lost.Busy > 0 {
+		notes = append(notes, format.Count(s.Lost.Busy)+" slow calls are not printed: the ring buffer was locked for too long")
 	}
 	if s.Unfollowed > 0 {
 		exact = false
