@@ -44,6 +44,9 @@ type Config struct {
 	Attach Method
 	// Slow has every timed call that takes at least this long reported; 0: none.
 	Slow time.Duration
+	// Audit has every point counted a second time, by the kernel itself; see Stats.Audit.
+	// Breakpoints then go into every process that maps the file.
+	Audit bool
 	// Hazards are those of the target; see Check.
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
@@ -97,6 +100,9 @@ type Collector struct {
 	toPlace Progress
 	toLeave Progress
 	left    int // links that were closed since final
+
+	witnesses []*witness
+	audited   bool // nothing of ours runs any more: the witnesses can be held against it
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -285,6 +291,9 @@ func (c *Collector) snapshot() *Snapshot {
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
 		st.rates(c.last.Find(p.ID), st.count(s, stood))
+		if w := p.witness; w != nil && stood && c.audited && w.end.settled {
+			st.Audit = w.audit(st.Hits + st.Filtered)
+		}
 		s.Probes = append(s.Probes, st)
 	}
 	return s
@@ -303,7 +312,7 @@ func (c *Collector) Finish() (*Snapshot, error) {
 	c.closing.Wait()
 	switch {
 	case left == 0:
-	case c.tier.together():
+	case c.tier.together(), c.config.Audit:
 		c.leaving.Wait()
 	default:
 		// The kernel closes perf events one after the other, some 80 ms each (Linux
@@ -312,6 +321,9 @@ func (c *Collector) Finish() (*Snapshot, error) {
 		// nothing.
 		<-c.away
 	}
+	c.mu.Lock()
+	c.audited = true
+	c.mu.Unlock()
 	return c.Collect()
 }
 
@@ -353,6 +365,9 @@ func (c *Collector) Close() error {
 	c.tick.Lock() // a flush may be under way
 	defer c.tick.Unlock()
 	var errs []error
+	for _, w := range c.witnesses {
+		w.close()
+	}
 	for _, r := range c.rings {
 		errs = append(errs, r.Close())
 	}

@@ -61,6 +61,9 @@ func New(c Config) (*Collector, error) {
 	if method == PerfEvent {
 		return newCollector(c, method, perf{})
 	}
+	if c.Audit {
+		return newCollector(c, method, multi{}) // the witness is everywhere, too
+	}
 	pids, err := kernelFilter(c.Filter)
 	if err != nil {
 		return nil, err

@@ -170,6 +170,10 @@ type Stats struct {
 
 	Latency *hist.Histogram
 
+	// Audit is the independent count's word on Hits + Filtered; nil before the last
+	// snapshot, and where none was asked for.
+	Audit *Audit
+
 	// Load is Σ latency ÷ time, of the calls that returned in that time: how many threads
 	// are inside on average, if calls are short against it (Little's law). A call that
 	// lasts for many intervals counts where it ends, as a lump there and as nothing before;

@@ -63,10 +63,14 @@ func (c *Collector) find(id ID) *probe {
 
 // silence ends the counting of probes, each at an instant that is known. c.mu is held.
 func (c *Collector) silence(ps ...*probe) {
+	prepare(ps, endOf)
 	for _, p := range ps {
-		_ = c.settle(p, false)
+		off := func() error { return c.settle(p, false) }
 		if p.halted == 0 {
+			_ = p.witness.ending(off)
 			p.halted = monotonic()
+		} else {
+			_ = off()
 		}
 	}
 }
@@ -99,6 +103,9 @@ func (c *Collector) halt(p *probe) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		for _, p := range l.probes {
+			p.witness.later(endOf)
+		}
 		c.retired = append(c.retired, l.probes...)
 	})
 }

@@ -104,6 +104,7 @@ type probe struct {
 	Load      *float64  `json:"load"`
 	Latency   *latency  `json:"latency_ns"`
 	Cost      *struct{} `json:"cost"`
+	Audit     *audit    `json:"audit"`
 }
 
 // The semaphore, in the file as well, and the arguments are of usdt probes.
@@ -139,6 +140,24 @@ type unwound struct {
 type missed struct {
 	Depth  uint64 `json:"depth"`
 	NoSlot uint64 `json:"no_slot"`
+}
+
+// Min and max are of the independent count, of hits and filtered together. It is not
+// known whether it agrees where the kernel did not count all the time.
+type audit struct {
+	Min    uint64 `json:"min"`
+	Max    uint64 `json:"max"`
+	Agrees *bool  `json:"agrees"`
+}
+
+func auditObject(a *probes.Audit) *audit {
+	switch {
+	case a == nil:
+		return nil
+	case a.Partly:
+		return &audit{Min: a.Min, Max: a.Max}
+	}
+	return &audit{a.Min, a.Max, &a.Agrees}
 }
 
 // The extremes and percentiles of no calls are null.
@@ -206,6 +225,7 @@ func probeObject(s *probes.Snapshot, st *probes.Stats) probe {
 		rate = ratio(float64(st.Hits), over)
 	}
 	p.Hits, p.Rate, p.Counted, p.Filtered, p.PerCPU = &st.Hits, &rate, &over, &st.Filtered, []cpu{}
+	p.Audit = auditObject(st.Audit)
 	for _, c := range st.PerCPU {
 		rate := c.Rate
 		if s.Final {

@@ -49,12 +49,12 @@ const want = `{"schema":"uprobetop/1","type":"snapshot","final":false,"at":"2026
 	`"returned":2,"in_flight":1,"unwound":1,"unwound_by":{"jump":0,"exec":0,"exit":1},"orphans":0,"filtered":0,` +
 	`"missed":{"depth":1,"no_slot":0},"oldest_in_flight_ns":null,"load":0.5,` +
 	`"latency_ns":{"count":2,"sum":190,"min":81,"mean":95,"p50":82,"p90":109,"p99":109,"p999":109,"max":109,` +
-	`"buckets":[[80,84,1],[108,112,1]]},"cost":null},` +
+	`"buckets":[[80,84,1],[108,112,1]]},"cost":null,"audit":null},` +
 	`{"id":1,"name":"malloc","symbol":"malloc@@GLIBC_2.2.5","aliases":["__libc_malloc"],"path":"/lib/libc.so.6",` +
 	`"address":"0x9e260","points":[{"offset":"0x9d260"}],"kind":"uprobe","state":"refused","note":"because",` +
 	`"hits":null,"rate":null,"counted_s":null,"per_cpu":null,` +
 	`"returned":null,"in_flight":null,"unwound":null,"unwound_by":null,"orphans":null,"filtered":null,"missed":null,` +
-	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null}],` +
+	`"oldest_in_flight_ns":null,"load":null,"latency_ns":null,"cost":null,"audit":null}],` +
 	`"lost":{"cells":7,"calls":5,"calls_by":{"full":3,"busy":2},"per_cpu":[{"cpu":1,"calls_by":{"full":3,"busy":2}}]},"held_back":{"calls":0}}` + "\n"
 
 // A usdt probe has its points with their semaphores.

@@ -68,6 +68,7 @@ did.`,
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this `TIME`, such as 5s or 2m")
 	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot each `TIME`; with -o table, print each")
 	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this `TIME`, such as 5ms; times the functions")
+	cmd.Flags().BoolVar(&f.audit, "audit", false, "also have the kernel count by itself, and say whether the hits agree; every process that maps TARGET pays")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a snapshot, one a line")
 	return cmd
 }
@@ -105,7 +106,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return err
 	}
 	config := f.config(target, requests)
-	config.Slow = f.slow
+	config.Slow, config.Audit = f.slow, f.audit
 	var held *probes.Command
 	if len(command) > 0 {
 		if held, err = hold(command, s); err != nil {

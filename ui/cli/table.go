@@ -234,6 +234,8 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, doubts []string) st
 	if s.Lost.Busy > 0 {
 		notes = append(notes, format.Count(s.Lost.Busy)+" slow calls are not printed: the ring buffer was locked for too long")
 	}
+	word, agrees := audited(s, names)
+	notes, exact = append(notes, word...), exact && agrees
 	if s.Unfollowed > 0 {
 		exact = false
 		notes = append(notes, format.Count(s.Unfollowed)+" processes could not be followed: more than 16,384 ran at once")

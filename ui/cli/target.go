@@ -21,6 +21,7 @@ type targetFlags struct {
 	yes       bool
 	maxProbes int
 	attach    string
+	audit     bool
 	given     func(flag string) bool // was it on the command line?
 }
 
