@@ -112,7 +112,23 @@ func TestKernelCallsOfAStoppedReader(t *testing.T) {
 	p := &s.Probes[0]
 	equal(t, "hits", p.Hits, made)
 	equal(t, "returned", p.Returned, made)
+	equal(t, "calls in the histogram", p.Latency.Count(), made)
 	equal(t, "reported, held back and lost", reported+p.HeldBack+p.CallsLost, made)
+	var lost, busy, onCPUs, busyOnCPUs uint64
+	for i := range s.Probes {
+		lost, busy = lost+s.Probes[i].CallsLost, busy+s.Probes[i].CallsBusy
+	}
+	for _, on := range s.Lost.ByCPU {
+		onCPUs, busyOnCPUs = onCPUs+on.Full+on.Busy, busyOnCPUs+on.Busy
+	}
+	equal(t, "lost", s.Lost.Calls, lost)
+	equal(t, "lost by busy rings", s.Lost.Busy, busy)
+	equal(t, "lost over the CPUs", onCPUs, lost)
+	equal(t, "lost by busy rings over the CPUs", busyOnCPUs, busy)
+	const fit = 4096 / (callBytes + 8)
+	if made < 10*fit || reported > 2*fit {
+		t.Errorf("%d calls for a ring of %d, %d reported: it was not full", made, fit, reported)
+	}
 	if reported == 0 || p.HeldBack == 0 || p.CallsLost == 0 || s.Lost.Cells == 0 {
 		t.Errorf("%d reported, %d held back, %d lost, %d cells delayed: each should have been", reported, p.HeldBack, p.CallsLost, s.Lost.Cells)
 	}

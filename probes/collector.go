@@ -53,6 +53,9 @@ type Config struct {
 	// Threads is how many rows of threads there is room for, over all watched probes;
 	// 0 is bpf.DefaultThreads.
 	Threads int
+	// Audit has every point counted a second time, by the kernel itself; see Stats.Audit.
+	// Breakpoints then go into every process that maps the file.
+	Audit bool
 	// Hazards are those of the target; see Check.
 	Hazards Hazards
 	// Ended tells that the target has ended; nil if it never does.
@@ -95,7 +98,7 @@ type Collector struct {
 	dead    []*probe   // retired ones whose last numbers were sent
 	decoder *decoder
 	last    *Snapshot
-	lastAt  uint64 // decoder.at of last
+	lastAt  uint64 // when last was, on the clock of monotonic; 0: there was none
 
 	nextLook time.Time // when the calls in flight may be enumerated again
 	looked   bool      // it was done for the last time: nothing is left to tell of them
@@ -104,18 +107,19 @@ type Collector struct {
 	probes    []*probe        // in order of ID
 	timedAt   map[spot]*probe // the last one that was to leave frames there
 	nextID    ID
-	slots     slots     // of all probes
-	timed     slots     // of histograms
-	started   time.Time // when the first probe stood; before, when there was a collector
-	standing  bool      // the first probe stands
-	retired   []*probe  // whose links are closed
-	final     bool      // nothing is placed any more
-	stopped   time.Time // when final was set: no hit counts after it
+	slots     slots    // of all probes
+	timed     slots    // of histograms
+	started   uint64   // when the first probe stood, on the clock of monotonic; 0: none did
+	retired   []*probe // whose links are closed
+	final     bool     // nothing is placed any more
+	stopped   uint64   // from when on no hit counts; 0: some may
 	toPlace   Progress
 	toLeave   Progress
 	left      int // links that were closed since final
 	entries   int // probes that have entries of threads in the kernel
 	unwatched []unwatched
+	witnesses []*witness
+	audited   bool // nothing of ours runs any more: the witnesses can be held against it
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -201,7 +205,7 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	if c.config.Tap != nil {
 		c.config.Tap.Tick(s)
 	}
-	c.last, c.lastAt = s, c.decoder.at
+	c.last = s
 	for _, p := range retired {
 		if err := c.objs.Retire(p.slot); err != nil {
 			return nil, err
@@ -295,17 +299,25 @@ func (c *Collector) take(raw []byte) (tick bool, err error) {
 func (c *Collector) snapshot() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	at := c.decoder.at
+	if c.stopped != 0 {
+		at = min(at, c.stopped)
+	}
+	wall := wallAt(c.decoder.at)
 	s := &Snapshot{
-		Seq: c.last.Seq + 1, At: now, Elapsed: c.elapsed(now),
+		Seq: c.last.Seq + 1, At: wall,
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, InFlight: c.last.InFlight, Filter: c.last.Filter,
-		Lost: Lost{c.decoder.lost, c.decoder.callsLost}, HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
-		Calls: c.decoder.takeCalls(now), Placing: c.toPlace, Leaving: c.toLeave,
+		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
+		Calls: c.decoder.takeCalls(wall), Placing: c.toPlace, Leaving: c.toLeave,
+	}
+	if c.started != 0 {
+		s.Elapsed = between(c.started, at)
 	}
 	s.Interval = s.Elapsed
 	if c.lastAt != 0 {
-		s.Interval = time.Duration(c.decoder.at - c.lastAt)
+		s.Interval = between(c.lastAt, at)
 	}
+	c.lastAt = at
 	for _, p := range c.probes {
 		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note}
 		if s.Gone && (st.State == Attached || st.State == Placing) {
@@ -315,26 +327,21 @@ func (c *Collector) snapshot() *Snapshot {
 		if st.Floor.Class = p.class; c.floors[p.class].P50 > 0 {
 			st.Floor = c.floors[p.class]
 		}
-		stood := !p.placed.IsZero()
+		stood := p.placed != 0
 		if stood {
-			st.Placed = p.placed.Sub(c.started)
+			st.Placed, st.Halted = between(c.started, p.placed), between(c.started, p.halted)
 		}
 		c.decoder.measure(&st, stood, c.objs.CPUs, c.online)
-		if !p.watch.since.IsZero() {
-			st.Threads = c.decoder.takeThreads(p.cookie, max(p.watch.since.Sub(c.started), 0))
+		if p.watch.since != 0 {
+			st.Threads = c.decoder.takeThreads(p.cookie, between(c.started, p.watch.since))
 		}
-		st.rates(c.last.Find(p.ID), s.Interval)
+		st.rates(c.last.Find(p.ID), st.count(s, stood))
+		if w := p.witness; w != nil && stood && c.audited && w.end.settled {
+			st.Audit = w.audit(st.Hits + st.Filtered)
+		}
 		s.Probes = append(s.Probes, st)
 	}
 	return s
-}
-
-// elapsed is the time in which hits counted; c.mu is held.
-func (c *Collector) elapsed(now time.Time) time.Duration {
-	if c.final {
-		now = c.stopped
-	}
-	return now.Sub(c.started)
 }
 
 func (c *Collector) online(cpu int) bool {
@@ -350,7 +357,7 @@ func (c *Collector) Finish() (*Snapshot, error) {
 	c.closing.Wait()
 	switch {
 	case left == 0:
-	case c.tier.together():
+	case c.tier.together(), c.config.Audit:
 		c.leaving.Wait()
 	default:
 		// The kernel closes perf events one after the other, some 80 ms each (Linux
@@ -359,6 +366,9 @@ func (c *Collector) Finish() (*Snapshot, error) {
 		// nothing.
 		<-c.away
 	}
+	c.mu.Lock()
+	c.audited = true
+	c.mu.Unlock()
 	return c.Collect()
 }
 
@@ -371,17 +381,22 @@ func (c *Collector) Halt() { c.halts() }
 func (c *Collector) Quiet() {
 	c.mu.Lock()
 	if !c.final {
-		c.final, c.stopped = true, time.Now()
+		c.final = true
 		_ = c.objs.End() // else the calls that hang then look a little older
 	}
 	c.mu.Unlock()
 	c.placing.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var standing []*probe
 	for _, p := range c.probes {
 		if p.link != nil {
-			_ = c.settle(p, false)
+			standing = append(standing, p)
 		}
+	}
+	c.silence(standing...)
+	if c.stopped == 0 {
+		c.stopped = monotonic()
 	}
 }
 
@@ -406,6 +421,9 @@ func (c *Collector) Close() error {
 	c.tick.Lock() // a flush may be under way
 	defer c.tick.Unlock()
 	var errs []error
+	for _, w := range c.witnesses {
+		w.close()
+	}
 	for _, r := range c.rings {
 		errs = append(errs, r.Close())
 	}

@@ -58,14 +58,16 @@ type decoder struct {
 	lost       uint64              // records that did not fit and were sent again
 	unfollowed uint64              // processes that could not be followed
 	heldBack   uint64              // calls not reported, of all probes there ever were
-	callsLost  uint64              // likewise, for want of room in the ring
+	callsLost  map[int]*LostCalls  // likewise, because the ring did not take them, by CPU
 	calls      []bpf.Call          // reported since the last tick that was taken
 	shares     int                 // entries of threads, of all probes
 	inside     enumeration         // calls in flight, as last enumerated
 	entering   enumeration         // and as far as the next one has come
 }
 
-func newDecoder() *decoder { return &decoder{probes: map[uint64]*numbers{}} }
+func newDecoder() *decoder {
+	return &decoder{probes: map[uint64]*numbers{}, callsLost: map[int]*LostCalls{}}
+}
 
 // read takes one record as it came, from either ring buffer or an enumeration, and
 // tells whether it ended a tick. A record that makes no sense is an error and
@@ -134,7 +136,7 @@ func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
 			n.cells[r.Index] = c
 		}
 		d.heldBack += r.Value[bpf.HeldBack] - c[bpf.HeldBack]
-		d.callsLost += r.Value[bpf.CallsLost] - c[bpf.CallsLost]
+		d.lose(int(r.Index), r.Value[bpf.CallsLost]-c[bpf.CallsLost], r.Value[bpf.CallsBusy]-c[bpf.CallsBusy])
 		*c = r.Value
 	case bpf.RecordGroup:
 		if r.Index >= hist.Groups {
@@ -148,6 +150,30 @@ func (d *decoder) apply(r *bpf.Record) (tick bool, err error) {
 		return false, fmt.Errorf("a record of unknown kind %d", r.Kind)
 	}
 	return false, nil
+}
+
+// lose adds calls that were not reported, of one CPU.
+func (d *decoder) lose(cpu int, full, busy uint64) {
+	if full+busy == 0 {
+		return
+	}
+	if d.callsLost[cpu] == nil {
+		d.callsLost[cpu] = &LostCalls{CPU: cpu}
+	}
+	d.callsLost[cpu].Full += full
+	d.callsLost[cpu].Busy += busy
+}
+
+// losses are of all probes there ever were, in new memory.
+func (d *decoder) losses() Lost {
+	l := Lost{Cells: d.lost}
+	for _, on := range d.callsLost {
+		l.Calls += on.Full + on.Busy
+		l.Busy += on.Busy
+		l.ByCPU = append(l.ByCPU, *on)
+	}
+	slices.SortFunc(l.ByCPU, func(a, b LostCalls) int { return cmp.Compare(a.CPU, b.CPU) })
+	return l
 }
 
 func (d *decoder) numbers(cookie uint64) *numbers {
@@ -193,7 +219,8 @@ func (n *numbers) count(s *Stats, cpus int, online func(cpu int) bool) {
 			s.Hits += c[bpf.Hits]
 			s.Filtered += c[bpf.Filtered]
 			s.HeldBack += c[bpf.HeldBack]
-			s.CallsLost += c[bpf.CallsLost]
+			s.CallsLost += c[bpf.CallsLost] + c[bpf.CallsBusy]
+			s.CallsBusy += c[bpf.CallsBusy]
 		case online(cpu):
 			s.PerCPU = append(s.PerCPU, CPUStats{CPU: cpu})
 		}

@@ -53,7 +53,7 @@ func (c *Collector) Calibrate(ctx context.Context, start func(context.Context) (
 		return err
 	}
 	defer e.Stop()
-	floors, err := measureFloors(ctx, e, c.config.Attach, missing)
+	floors, err := measureFloors(ctx, e, c.config.Attach, c.config.InFlight, missing)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range floors {
@@ -70,7 +70,7 @@ func (c *Collector) missingFloors() map[Class]bool {
 	missing := map[Class]bool{}
 	for _, p := range c.probes {
 		_, asked := c.floors[p.class]
-		if p.class != NoClass && !p.placed.IsZero() && !asked {
+		if p.class != NoClass && p.placed != 0 && !asked {
 			missing[p.class] = true
 			c.floors[p.class] = Floor{Class: p.class}
 		}
@@ -80,7 +80,7 @@ func (c *Collector) missingFloors() map[Class]bool {
 
 // measureFloors times an empty function of each class, by a collector of its own that
 // attaches as the probes do whose floor it is.
-func measureFloors(ctx context.Context, e Empty, attach Method, classes map[Class]bool) ([]Floor, error) {
+func measureFloors(ctx context.Context, e Empty, attach Method, store Store, classes map[Class]bool) ([]Floor, error) {
 	f, err := symbols.OpenAs("the program of empty functions", fmt.Sprintf("/proc/%d/exe", e.PID()))
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func measureFloors(ctx context.Context, e Empty, attach Method, classes map[Clas
 	if len(rs) == 0 {
 		return nil, nil
 	}
-	col, err := New(Config{Attach: attach, MaxProbes: len(rs), MaxTimed: len(rs), RingBytes: 64 << 10})
+	col, err := New(Config{Attach: attach, InFlight: store, MaxProbes: len(rs), MaxTimed: len(rs), RingBytes: 64 << 10})
 	if err != nil {
 		return nil, err
 	}

@@ -11,20 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 )
-
-func monotonic(t testing.TB) uint64 {
-	t.Helper()
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		t.Fatal(err)
-	}
-	return uint64(ts.Nano())
-}
 
 // until collects until a snapshot is as it has to become.
 func until(t testing.TB, c *Collector, what string, ok func(s *Snapshot) bool) *Snapshot {
@@ -114,14 +103,14 @@ func TestKernelInside(t *testing.T) {
 	if s := collect(t, c); s.Inside != nil {
 		t.Errorf("somebody is inside already: %+v", s.Inside)
 	}
-	before := monotonic(t)
+	before := monotonic()
 	h := hang(t, target, 1, "threads", "1")
 	until(t, c, "a call hangs", func(s *Snapshot) bool { return s.Probes[0].InFlight == 1 })
-	begun := monotonic(t)
+	begun := monotonic()
 	var looked, seen uint64
 	s := until(t, c, "it is listed", func(s *Snapshot) bool {
 		ok := insiders(s) == 1 && s.Inside.Calls[0].Latency >= time.Millisecond && looked != 0
-		if seen = monotonic(t); !ok {
+		if seen = monotonic(); !ok {
 			looked = seen // no later than the next enumeration
 		}
 		return ok
@@ -363,7 +352,7 @@ func TestKernelInsideAtTheEnd(t *testing.T) {
 	hang(t, target, 1, "threads", "1")
 	until(t, c, "it hangs", func(s *Snapshot) bool { return s.Probes[0].InFlight == 1 })
 	c.Halt()
-	stopped := monotonic(t)
+	stopped := monotonic()
 	finish(t, c)
 	s := finish(t, c) // later
 	if insiders(s) != 1 || s.Inside.Calls[0].Start+uint64(s.Inside.Calls[0].Latency) > stopped {

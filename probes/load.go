@@ -90,6 +90,9 @@ func New(c Config) (*Collector, error) {
 	if method == PerfEvent {
 		return newCollector(c, method, perf{})
 	}
+	if c.Audit {
+		return newCollector(c, method, multi{}) // the witness is everywhere, too
+	}
 	pids, err := kernelFilter(c.Filter)
 	if err != nil {
 		return nil, err
@@ -130,7 +133,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	}
 	col := &Collector{
 		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
-		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, floors: map[Class]Floor{}, started: time.Now(),
+		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, floors: map[Class]Floor{},
 		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(), looking: surveyTime,
 	}
 	col.decoder.store = o.Store

@@ -18,16 +18,18 @@ import (
 // probe is a Probe with what the collector has to know of it.
 type probe struct {
 	Probe
-	state  State
-	note   string
-	placed time.Time
-	slot   int
-	hist   int // -1: no histogram
-	slow   time.Duration
-	class  Class      // of a timed one
-	link   *placement // nil: it has none, or none any more
-	gone   bool       // its row was taken away
-	watch  watch
+	state   State
+	note    string
+	placed  uint64 // from when on its hits count, on the clock of monotonic; 0: they never did
+	halted  uint64 // and from when on they do not; 0: they do
+	slot    int
+	hist    int // -1: no histogram
+	slow    time.Duration
+	class   Class      // of a timed one
+	link    *placement // nil: it has none, or none any more
+	witness *witness   // nil: it is not audited
+	gone    bool       // its row was taken away
+	watch   watch
 }
 
 // placement is the links that one call of the attach tier made, for one probe or
@@ -92,6 +94,9 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 		byFile[r.File] = append(byFile[r.File], p)
 	}
 	c.progress(&c.toPlace, len(slices.Concat(slices.Collect(maps.Values(byFile))...)), 0)
+	if c.config.Audit && failed == nil {
+		failed = c.auditable(slices.Concat(slices.Collect(maps.Values(byFile))...))
+	}
 	for _, f := range files {
 		if failed == nil {
 			failed = ctx.Err()
@@ -101,6 +106,9 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 			continue
 		}
 		c.attachAll(ctx, f, byFile[f])
+		if c.config.Audit {
+			failed = c.audit(f, byFile[f])
+		}
 	}
 	c.begin(files, byFile)
 	return failed
@@ -301,7 +309,10 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
+	all := slices.Concat(slices.Collect(maps.Values(byFile))...)
+	prepare(all, startOf)
+	defer conclude(all)
+	now := monotonic()
 	for _, f := range files {
 		for _, p := range byFile[f] {
 			switch {
@@ -313,10 +324,10 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 				if p.watch.on {
 					p.watch.since = now
 				}
-				if !c.standing {
-					c.standing, c.started = true, now
+				if c.started == 0 {
+					c.started = now
 				}
-				if err := c.settle(p, true); err != nil {
+				if err := p.witness.starting(func() error { return c.settle(p, true) }); err != nil {
 					p.state, p.note = Failed, err.Error()
 					c.halt(p)
 				}

@@ -105,7 +105,7 @@ func (r *Recorder) Tick(s *Snapshot) {
 func (r *Recorder) probe(s *Stats) {
 	p := recording.Probe{
 		ID: uint64(s.ID), Cookie: s.cookie, Kind: uint8(s.Kind), Function: r.function(s.Probe),
-		State: uint8(s.State), Note: s.Note, Placed: s.Placed, Stood: s.Latency != nil || s.Placed != 0,
+		State: uint8(s.State), Note: s.Note, Placed: s.Placed, Halted: s.Halted, Stood: s.Latency != nil || s.Placed != 0 || s.Counted != 0,
 		Floor: recording.Floor{Class: uint8(s.Floor.Class), Min: s.Floor.Min, P50: s.Floor.P50},
 	}
 	if s.Threads != nil {

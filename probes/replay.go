@@ -55,6 +55,7 @@ type played struct {
 	note   string
 	stood  bool
 	placed time.Duration
+	halted time.Duration // 0: it was not
 	floor  Floor
 
 	watched bool
@@ -241,7 +242,7 @@ func (r *Replay) change(f *recording.Probe) {
 	at := r.table.functions[f.Function]
 	p := &played{
 		Probe: Probe{ID: id, Kind: Kind(f.Kind), File: at.file, Function: at.function, Points: at.points, cookie: f.Cookie},
-		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed, watched: f.Watched, since: f.Since,
+		state: State(f.State), note: f.Note, stood: f.Stood, placed: f.Placed, halted: f.Halted, watched: f.Watched, since: f.Since,
 		floor: Floor{Class: min(Class(f.Floor.Class), Nop10), Min: f.Floor.Min, P50: f.Floor.P50},
 	}
 	if !f.Watched {
@@ -251,7 +252,7 @@ func (r *Replay) change(f *recording.Probe) {
 	if known {
 		// Snapshots compare probes by their address.
 		if old := r.probes[i]; old.Kind == p.Kind && old.Function == p.Function && old.cookie == p.cookie {
-			old.state, old.note, old.stood, old.placed, old.floor = p.state, p.note, p.stood, p.placed, p.floor
+			old.state, old.note, old.stood, old.placed, old.halted, old.floor = p.state, p.note, p.stood, p.placed, p.halted, p.floor
 			old.watched, old.since = p.watched, p.since
 			return
 		}
@@ -267,7 +268,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 	s := &Snapshot{
 		Seq: l.Seq + 1, At: t.At.Add(r.before), Elapsed: r.before + t.Elapsed, Interval: t.Interval,
 		Kernel: l.Kernel, CPUs: l.CPUs, Method: l.Method, InFlight: l.InFlight, Filter: l.Filter,
-		Lost: Lost{r.decoder.lost, r.decoder.callsLost}, HeldBack: r.decoder.heldBack, Unfollowed: r.decoder.unfollowed,
+		Lost: r.decoder.losses(), HeldBack: r.decoder.heldBack, Unfollowed: r.decoder.unfollowed,
 		Gone: t.Gone, Final: t.Final,
 		Placing: Progress{t.Placing[0], t.Placing[1]}, Leaving: Progress{t.Leaving[0], t.Leaving[1]},
 	}
@@ -275,12 +276,15 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 		st := Stats{Probe: &p.Probe, State: p.state, Note: p.note, Floor: p.floor}
 		if p.stood {
 			st.Placed = r.before + p.placed
+			if p.halted > 0 {
+				st.Halted = r.before + p.halted
+			}
 		}
 		r.decoder.measure(&st, p.stood, r.header.Possible, r.online)
 		if p.watched {
 			st.Threads = r.decoder.takeThreads(p.cookie, r.before+p.since)
 		}
-		st.rates(l.Find(p.ID), s.Interval)
+		st.rates(l.Find(p.ID), st.count(s, p.stood))
 		s.Probes = append(s.Probes, st)
 	}
 	s.Calls = r.decoder.takeCalls(s.At)

@@ -187,8 +187,8 @@ func TestReplayIsComplete(t *testing.T) {
 	want := &Snapshot{
 		Seq: 1, At: time.Unix(1, 2), Elapsed: 3, Interval: 4, Kernel: "6.6", CPUs: 1, Method: "uprobe_multi", InFlight: HashStore, Gone: true, Final: true,
 		Filter: Filter{PIDs: []int{5}, TIDs: []int{6}, Cgroups: []string{"/a"}, Follow: true},
-		Probes: []Stats{{Probe: probe, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}, HeldBack: 9, CallsLost: 8}},
-		Lost:   Lost{Cells: 7, Calls: 8}, HeldBack: 9, Placing: Progress{10, 11}, Leaving: Progress{12, 13}, Unfollowed: 14,
+		Probes: []Stats{{Probe: probe, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}, HeldBack: 9, CallsLost: 8, CallsBusy: 3}},
+		Lost:   Lost{Cells: 7, Calls: 8, Busy: 3, ByCPU: []LostCalls{{CPU: 0, Full: 5, Busy: 3}}}, HeldBack: 9, Placing: Progress{10, 11}, Leaving: Progress{12, 13}, Unfollowed: 14,
 		Calls:  []Call{{TID: 15, At: time.Unix(1, 0), Start: 997, Latency: 1, Return: 16}},
 		Inside: &Inside{At: time.Unix(1, 2), Total: 1}, // of a probe that is not listed
 	}
@@ -204,7 +204,7 @@ func TestReplayIsComplete(t *testing.T) {
 	}
 	rec.Begin(want, []int{0}, 1)
 	cell := bpf.Record{Kind: bpf.RecordCell, Cookie: probe.cookie}
-	cell.Value[bpf.HeldBack], cell.Value[bpf.CallsLost] = 9, 8
+	cell.Value[bpf.HeldBack], cell.Value[bpf.CallsLost], cell.Value[bpf.CallsBusy] = 9, 5, 3
 	tick := bpf.Record{Kind: bpf.RecordTick, At: 1000}
 	tick.Value[0], tick.Value[1] = want.Lost.Cells, want.Unfollowed
 	rec.Sample(raw(cell))

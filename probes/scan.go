@@ -120,7 +120,7 @@ func checkHeader(h *recording.Header) error {
 // check looks at a probe before anything of it is used as an index.
 func (t *table) check(p *recording.Probe) error {
 	if p.ID >= 1<<32 || !p.Removed && (p.Function < 0 || p.Function >= len(t.functions) ||
-		Kind(p.Kind) > USDT || State(p.State) > Gone || !credible(p.Placed) || !credible(p.Since)) {
+		Kind(p.Kind) > USDT || State(p.State) > Gone || !credible(p.Placed) || !credible(p.Since) || !credible(p.Halted)) {
 		return fmt.Errorf("the recording is damaged: its probe %d makes no sense", p.ID)
 	}
 	return nil

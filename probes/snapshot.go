@@ -65,9 +65,9 @@ type Probe struct {
 // since the probe was placed.
 type Snapshot struct {
 	Seq      uint64        // 1 for the first tick; 0 before it
-	At       time.Time     // wall clock at the end of the tick
-	Elapsed  time.Duration // since the first probe stood; before, since the collector started
-	Interval time.Duration // since the snapshot before
+	At       time.Time     // wall clock at the end of the tick: a label
+	Elapsed  time.Duration // since the first probe stood, until the tick or the end; 0: none did
+	Interval time.Duration // since the snapshot before; both by the kernel's clock, see monotonic
 	Kernel   string        // release
 	CPUs     int           // online CPUs of the host
 	Method   string        // how probes are attached: uprobe_multi
@@ -121,13 +121,25 @@ func (f Filter) HostWide() bool {
 
 // Lost counts the records that did not fit into a ring buffer. A lost cell is
 // sent again by the next flush: it delays a number and changes none.
-type Lost struct{ Cells, Calls uint64 }
+type Lost struct {
+	Cells uint64
+	Calls uint64      // for whatever cause
+	Busy  uint64      // those of Calls for which the ring, not full, was locked for too long
+	ByCPU []LostCalls // of CPUs that lost any, ascending; together they are Calls
+}
+
+// LostCalls is how many reports of calls one CPU lost, by cause: the ring was full, or
+// others held its lock for too long (Linux 6.15).
+type LostCalls struct {
+	CPU        int
+	Full, Busy uint64
+}
 
 // CPUStats is one CPU's share of a probe's hits.
 type CPUStats struct {
 	CPU  int
 	Hits uint64
-	Rate float64 // hits/s over the snapshot's interval
+	Rate float64 // hits/s, as that of Stats
 }
 
 // Stats is one probe in one snapshot. For a probe that is no Return, and one that never
@@ -137,9 +149,14 @@ type Stats struct {
 	State  State
 	Note   string        // one sentence: why refused, why failed, what the hits do not mean
 	Placed time.Duration // Snapshot.Elapsed at which it was attached
+	Halted time.Duration // and at which it was stopped; 0: its hits count on
+
+	// Counted is for how long its hits counted. What is per second is over the part of
+	// the snapshot's interval in which they did: 0 where there is none.
+	Counted time.Duration
 
 	Hits   uint64
-	Rate   float64 // hits/s over the snapshot's interval
+	Rate   float64 // hits/s
 	PerCPU []CPUStats
 
 	// The ledger: at rest Hits = Returned + InFlight + Unwound + Missed.Depth
@@ -159,10 +176,21 @@ type Stats struct {
 	Filtered uint64 // hits of processes that the filter leaves out
 
 	HeldBack  uint64 // slow calls that the rate limit did not let be reported
-	CallsLost uint64 // and those whose report did not fit into the ring buffer
+	CallsLost uint64 // and those whose report the ring buffer did not take; see Lost
+	CallsBusy uint64 // those of CallsLost for which it was locked
 
 	Latency *hist.Histogram
-	Load    float64       // Σ latency ÷ time over the snapshot's interval
+
+	// Audit is the independent count's word on Hits + Filtered; nil before the last
+	// snapshot, and where none was asked for.
+	Audit *Audit
+
+	// Load is Σ latency ÷ time, of the calls that returned in that time: how many threads
+	// are inside on average, if calls are short against it (Little's law). A call that
+	// lasts for many intervals counts where it ends, as a lump there and as nothing before;
+	// what is inside now is InFlight, which is not added: over a longer time the same call
+	// would count twice.
+	Load    float64
 	Callees time.Duration // part of Σ latency: in other timed probes, called directly
 	Oldest  time.Duration // age of the oldest call in flight; 0: there is none, or it is not known
 	Floor   Floor         // of these latencies
@@ -228,13 +256,27 @@ func (s *Snapshot) Find(id ID) *Stats {
 	return &s.Probes[i]
 }
 
-// rates fills in what is per second, from the state an interval before (nil:
-// nothing had been counted).
-func (s *Stats) rates(before *Stats, interval time.Duration) {
+// count fills in for how long hits counted, and returns how much of the snapshot's
+// interval that is.
+func (s *Stats) count(of *Snapshot, stood bool) (part time.Duration) {
+	if !stood {
+		return 0
+	}
+	end := of.Elapsed
+	if s.Halted > 0 {
+		end = min(end, s.Halted)
+	}
+	s.Counted = max(end-s.Placed, 0)
+	return max(end-max(s.Placed, of.Elapsed-of.Interval), 0)
+}
+
+// rates fills in what is per second, from the state before that time (nil: nothing
+// had been counted).
+func (s *Stats) rates(before *Stats, part time.Duration) {
 	if before == nil {
 		before = &Stats{}
 	}
-	seconds := interval.Seconds()
+	seconds := part.Seconds()
 	if seconds <= 0 {
 		return
 	}

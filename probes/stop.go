@@ -70,6 +70,20 @@ func (c *Collector) find(id ID) *probe {
 	return c.probes[i]
 }
 
+// silence ends the counting of probes, each at an instant that is known. c.mu is held.
+func (c *Collector) silence(ps ...*probe) {
+	prepare(ps, endOf)
+	for _, p := range ps {
+		off := func() error { return c.settle(p, false) }
+		if p.halted == 0 {
+			_ = p.witness.ending(off)
+			p.halted = monotonic()
+		} else {
+			_ = off()
+		}
+	}
+}
+
 // halt switches a probe off and closes its links if no other probe uses them.
 // c.mu is held. What cannot be closed here ends with the process.
 func (c *Collector) halt(p *probe) {
@@ -78,7 +92,7 @@ func (c *Collector) halt(p *probe) {
 		return
 	}
 	p.link = nil
-	_ = c.settle(p, false)
+	c.silence(p)
 	if l.inUse--; l.inUse > 0 {
 		return
 	}
@@ -98,6 +112,9 @@ func (c *Collector) halt(p *probe) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		for _, p := range l.probes {
+			p.witness.later(endOf)
+		}
 		c.retired = append(c.retired, l.probes...)
 	})
 }

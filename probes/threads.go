@@ -92,7 +92,7 @@ func byHits(rows []ThreadShare) {
 // watch is what the collector knows of the watching of a probe. c.mu guards it.
 type watch struct {
 	on      bool
-	since   time.Time // zero: there are no rows
+	since   uint64 // on the clock of monotonic; 0: there are no rows
 	entries bool      // there are some in the kernel
 	turns   int       // how often it was switched
 }
@@ -131,8 +131,8 @@ func (c *Collector) beginWatch(p *probe) error {
 	}
 	p.watch.on, p.watch.entries = true, true
 	p.watch.turns++
-	if p.watch.since.IsZero() {
-		p.watch.since = time.Now()
+	if p.watch.since == 0 {
+		p.watch.since = monotonic()
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (c *Collector) unwatch(all []unwatched) error {
 }
 
 func (c *Collector) forgetRows(p *probe) {
-	p.watch.since = time.Time{}
+	p.watch.since = 0
 	c.decoder.forgetThreads(p.cookie)
 }
 

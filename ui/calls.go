@@ -21,9 +21,20 @@ type callLog struct {
 
 // withheld is what was to be reported of all probes and was not, as counted by
 // the collector.
-type withheld struct{ held, lost uint64 }
+type withheld struct{ held, lost, busy uint64 }
 
-func withheldBy(s *probes.Snapshot) withheld { return withheld{s.HeldBack, s.Lost.Calls} }
+func withheldBy(s *probes.Snapshot) withheld { return withheld{s.HeldBack, s.Lost.Calls, s.Lost.Busy} }
+
+// ringWas says why calls were lost.
+func ringWas(lost, busy uint64) string {
+	switch busy {
+	case 0:
+		return "full"
+	case lost:
+		return "locked for too long"
+	}
+	return "full, or locked for too long"
+}
 
 // How many calls of a probe are kept: more than anybody scrolls through.
 const (

@@ -212,6 +212,7 @@ func statsAt(id probes.ID, seconds float64, cpus int, l load) probes.Stats {
 	if l.state != probes.Attached {
 		return st
 	}
+	st.Counted = time.Duration(seconds * 1e9)
 	wobble := 1 + 0.15*math.Sin(seconds/3+float64(id))
 	total := l.rate * (seconds + 0.6*math.Sin(seconds/3+float64(id)))
 	weights, sum := make([]float64, cpus), 0.0

@@ -70,7 +70,7 @@ var nothing probes.Stats
 
 // numbers is what a row shows, over the window.
 type numbers struct {
-	window time.Duration   // how much of it the probe was there
+	window time.Duration   // how much of it the probe counted
 	rate   float64         // hits/s over the last full second
 	load   float64         // over the last full second
 	lat    *hist.Histogram // nil for a uprobe
@@ -96,12 +96,10 @@ func (h *history) measure(now *probes.Snapshot, st *probes.Stats, window time.Du
 	var n numbers
 	old := h.before(now, window)
 	base := old.Find(st.ID)
-	n.window = now.Elapsed - st.Placed
-	if base != nil {
-		n.window = now.Elapsed - old.Elapsed
-	} else {
+	if base == nil {
 		base = &nothing
 	}
+	n.window = st.Counted - base.Counted
 	n.st, n.base, n.cpus = st, base, now.CPUs
 	n.rate, n.load = h.second(st)
 	if st.Kind != probes.Return || st.Latency == nil {
@@ -140,7 +138,10 @@ func (h *history) second(st *probes.Stats) (rate, load float64) {
 	if a == nil {
 		return b.Rate, b.Load
 	}
-	dt := (to.Elapsed - from.Elapsed).Seconds()
+	dt := (b.Counted - a.Counted).Seconds()
+	if dt <= 0 {
+		return 0, 0
+	}
 	rate = float64(b.Hits-a.Hits) / dt
 	if a.Latency != nil && b.Latency != nil {
 		load = float64(b.Latency.Sum-a.Latency.Sum) / 1e9 / dt
@@ -197,12 +198,19 @@ type trail struct {
 	rates []float64 // NaN where the row was not probed
 }
 
-func (t *trail) add(second int, rate float64) {
+// add takes the mean rate of the seconds after since up to second. They are one, or
+// more where ticks were late: what was not seen second by second is neither a hole
+// nor a spike.
+func (t *trail) add(since, second int, rate float64) {
 	if len(t.rates) == 0 {
 		t.first = second
 	}
-	for t.first+len(t.rates) < second {
-		t.rates = append(t.rates, math.NaN())
+	for next := t.first + len(t.rates); next < second; next++ {
+		if next > since {
+			t.rates = append(t.rates, rate)
+		} else {
+			t.rates = append(t.rates, math.NaN())
+		}
 	}
 	if i := second - t.first; i >= 0 && i < len(t.rates) {
 		t.rates[i] = rate

@@ -275,7 +275,12 @@ func (m *model) keep(r *row, newSecond bool) {
 	}
 	if newSecond && r.stat.State == probes.Attached {
 		rate, _ := m.past.second(r.stat)
-		r.trail.add(int(m.snap.Elapsed/time.Second), rate)
+		second := int(m.snap.Elapsed / time.Second)
+		since := second - 1
+		if from, _ := m.past.lastSecond(); from.Find(r.stat.ID) != nil {
+			since = int(from.Elapsed / time.Second)
+		}
+		r.trail.add(since, second, rate)
 		if !m.frozen {
 			r.trail.forget()
 		}

@@ -302,7 +302,7 @@ func drawSlowReading(m *model, c *chart.Canvas, r *row) {
 		say(th.Muted, s+" by the limiter, all of them in the histogram", s+", in the histogram", s)
 	}
 	if lost > 0 {
-		say(th.Warn, format.Count(lost)+of+" lost: the ring was full", format.Count(lost)+of+" lost")
+		say(th.Warn, format.Count(lost)+of+" lost: the ring was "+ringWas(lost, m.shown.Lost.Busy-l.base.busy), format.Count(lost)+of+" lost")
 	}
 	if n := m.history().skipped; n > 0 {
 		say(th.Warn, format.Things(int(n), "tick")+" not seen by the screen")

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -121,7 +122,7 @@ func TestShorten(t *testing.T) {
 func TestTrailCellsNeverChangeOnceTheyArePast(t *testing.T) {
 	var tr trail
 	for second := range 40 {
-		tr.add(second, float64(second*second))
+		tr.add(second-1, second, float64(second*second))
 	}
 	for _, n := range []int{8, 12, 14} {
 		old := tr.cells(38, n)
@@ -132,6 +133,20 @@ func TestTrailCellsNeverChangeOnceTheyArePast(t *testing.T) {
 				t.Errorf("%d cells: cell %d was %v and is %v", n, i, old[i], now[i-moved])
 			}
 		}
+	}
+}
+
+// A tick that comes late is neither a hole nor a spike; where the row was not probed,
+// there is a hole.
+func TestTrailOfALateTick(t *testing.T) {
+	var tr trail
+	tr.add(4, 5, 100)
+	tr.add(5, 6, 100)
+	tr.add(6, 10, 100) // nothing was seen for three seconds
+	tr.add(12, 13, 50) // it was not probed up to 12
+	want := []float64{100, 100, 100, 100, 100, 100, math.NaN(), math.NaN(), 50}
+	if fmt.Sprint(tr.rates) != fmt.Sprint(want) || tr.first != 5 {
+		t.Errorf("from %d on %v, want %v", tr.first, tr.rates, want)
 	}
 }
 

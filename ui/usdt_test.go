@@ -33,7 +33,7 @@ func (s *screen) count(p *probes.Probe, note string) {
 		last := s.src.snap
 		next := &probes.Snapshot{Seq: last.Seq + 1, Elapsed: last.Elapsed + 250e6, Interval: 250e6, CPUs: 2, Kernel: last.Kernel}
 		next.Probes = []probes.Stats{{
-			Probe: p, State: probes.Attached, Note: note, Hits: uint64(i * 100), Rate: 400,
+			Probe: p, State: probes.Attached, Note: note, Hits: uint64(i * 100), Rate: 400, Counted: next.Elapsed,
 			PerCPU: []probes.CPUStats{{CPU: 0, Hits: uint64(i * 100), Rate: 400}},
 		}}
 		s.src.snap = next

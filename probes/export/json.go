@@ -56,8 +56,29 @@ type filter struct {
 }
 
 type lost struct {
-	Cells uint64 `json:"cells"`
-	Calls uint64 `json:"calls"`
+	Cells   uint64      `json:"cells"`
+	Calls   uint64      `json:"calls"`
+	CallsBy causes      `json:"calls_by"`
+	PerCPU  []lostCalls `json:"per_cpu"` // CPUs that lost calls
+}
+
+// The ring buffer was full, or others held its lock for too long.
+type causes struct {
+	Full uint64 `json:"full"`
+	Busy uint64 `json:"busy"`
+}
+
+type lostCalls struct {
+	CPU   int    `json:"cpu"`
+	Calls causes `json:"calls_by"`
+}
+
+func lostObject(l probes.Lost) lost {
+	o := lost{Cells: l.Cells, Calls: l.Calls, CallsBy: causes{l.Calls - l.Busy, l.Busy}, PerCPU: []lostCalls{}}
+	for _, on := range l.ByCPU {
+		o.PerCPU = append(o.PerCPU, lostCalls{on.CPU, causes{on.Full, on.Busy}})
+	}
+	return o
 }
 
 type held struct {
@@ -77,6 +98,7 @@ type probe struct {
 	Note      string    `json:"note"`
 	Hits      *uint64   `json:"hits"`
 	Rate      *float64  `json:"rate"`
+	Counted   *float64  `json:"counted_s"`
 	PerCPU    []cpu     `json:"per_cpu"`
 	Returned  *uint64   `json:"returned"`
 	InFlight  *int64    `json:"in_flight"`
@@ -93,6 +115,7 @@ type probe struct {
 	Floor     *uint64   `json:"floor_ns"` // median of an empty function
 	Cost      *struct{} `json:"cost"`
 	Why       *string   `json:"why"` // of the final one, without hits
+	Audit     *audit    `json:"audit"`
 	shares
 }
 
@@ -131,6 +154,24 @@ type missed struct {
 	NoSlot *uint64 `json:"no_slot"`
 }
 
+// Min and max are of the independent count, of hits and filtered together. It is not
+// known whether it agrees where the kernel did not count all the time.
+type audit struct {
+	Min    uint64 `json:"min"`
+	Max    uint64 `json:"max"`
+	Agrees *bool  `json:"agrees"`
+}
+
+func auditObject(a *probes.Audit) *audit {
+	switch {
+	case a == nil:
+		return nil
+	case a.Partly:
+		return &audit{Min: a.Min, Max: a.Max}
+	}
+	return &audit{a.Min, a.Max, &a.Agrees}
+}
+
 // The extremes and percentiles of no calls are null.
 type latency struct {
 	Count   uint64     `json:"count"`
@@ -145,8 +186,9 @@ type latency struct {
 	Buckets [][]uint64 `json:"buckets"`
 }
 
-// JSON writes one snapshot as one line. In the final one rates and load are over
-// the whole time.
+// JSON writes one snapshot as one line. Rates and load are over the part of the
+// interval in which the probe counted, in the final one over all the time in which
+// it did.
 func JSON(w io.Writer, s *probes.Snapshot) error { return JSONWith(w, s, Extra{}) }
 
 // JSONWith is JSON with what is known beside the numbers.
@@ -157,7 +199,7 @@ func JSONWith(w io.Writer, s *probes.Snapshot, x Extra) error {
 		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: string(cmp.Or(s.InFlight, probes.TaskStore)),
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
-		Lost:   lost{s.Lost.Cells, s.Lost.Calls}, HeldBack: held{s.HeldBack},
+		Lost:   lostObject(s.Lost), HeldBack: held{s.HeldBack},
 		KernelCounts: x.kernel(), Gaps: x.gaps(),
 	}
 	seen := map[*symbols.File]bool{}
@@ -196,12 +238,13 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 	if !st.Stood() {
 		return p
 	}
-	over := s.Elapsed.Seconds()
+	over := st.Counted.Seconds()
 	rate := st.Rate
 	if s.Final {
 		rate = ratio(float64(st.Hits), over)
 	}
-	p.Hits, p.Rate, p.Filtered, p.PerCPU = &st.Hits, &rate, &st.Filtered, []cpu{}
+	p.Hits, p.Rate, p.Counted, p.Filtered, p.PerCPU = &st.Hits, &rate, &over, &st.Filtered, []cpu{}
+	p.Audit = auditObject(st.Audit)
 	for _, c := range st.PerCPU {
 		rate := c.Rate
 		if s.Final {

@@ -29,10 +29,11 @@ func snapshot() *probes.Snapshot {
 		Inside: &probes.Inside{Total: 1, Calls: []probes.Call{{
 			PID: 4121, TID: 4130, Comm: "worker", At: time.Date(2026, 1, 2, 3, 4, 4, 0, time.UTC), Latency: 2 * time.Second, Callees: 30,
 		}}},
+		Lost: probes.Lost{Cells: 7, Calls: 5, Busy: 2, ByCPU: []probes.LostCalls{{CPU: 1, Full: 3, Busy: 2}}},
 		Probes: []probes.Stats{
 			{
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,
-				Hits: 5, Rate: 8, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
+				Hits: 5, Rate: 8, Counted: time.Second, PerCPU: []probes.CPUStats{{CPU: 0, Hits: 3, Rate: 8}, {CPU: 1, Hits: 2}},
 				Returned: 2, InFlight: 1, Unwound: probes.Unwound{Exit: 1}, Missed: probes.Missed{Depth: 1},
 				Latency: h, Load: 0.5, Callees: 40, Oldest: 2 * time.Second, Floor: probes.Floor{Class: probes.Nop5, Min: 60, P50: 70},
 			},
@@ -130,7 +131,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// In the final object what is per second is over the whole time.
+// In the final object what is per second is over all the time in which the probe
+// counted, here a second of two.
 func TestFinalJSON(t *testing.T) {
 	s := snapshot()
 	s.Final = true
@@ -143,7 +145,7 @@ func TestFinalJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := o.Probes[0]
-	if !o.Final || *p.Rate != 2.5 || p.PerCPU[0].Rate != 1.5 || *p.Load != 190/2e9 {
+	if !o.Final || *p.Rate != 5 || p.PerCPU[0].Rate != 3 || *p.Load != 190/1e9 {
 		t.Errorf("final %v, rate %v, of CPU 0 %v, load %v", o.Final, *p.Rate, p.PerCPU[0].Rate, *p.Load)
 	}
 }

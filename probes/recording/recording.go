@@ -111,6 +111,7 @@ type Probe struct {
 	Stood    bool          `json:"stood,omitempty"`     // it was attached
 	Placed   time.Duration `json:"placed_ns,omitempty"` // when, as Tick.Elapsed
 	Floor    Floor         `json:"floor,omitzero"`      // of its latencies; all but the class 0: not measured
+	Halted   time.Duration `json:"halted_ns,omitempty"` // when it was stopped, likewise; 0: it was not
 	Removed  bool          `json:"removed,omitempty"`   // it is listed no more
 	Watched  bool          `json:"watched,omitempty"`   // it is counted by thread as well
 	Since    time.Duration `json:"since_ns,omitempty"`  // since when, as Tick.Elapsed

@@ -53,9 +53,11 @@ of uprobetop's own: what a function takes that does nothing (floor_ns, in JSON).
 With -o json each object is a snapshot, of schema uprobetop/1, and the last one has
 final true, why at functions without hits, gaps for the processes in which a
 breakpoint is missing, and kernel_counts. Counts are since the probe was placed,
-names carry their units, and what was not or cannot be measured is null. With --slow
-a call is an object of its own, of type call: where its time went, and by how much
-time on CPU and blocked can be wrong.
+names carry their units, and what was not or cannot be measured is null. Rates are
+over interval_s, or the part of it in which the probe counted; in the last object over
+counted_s, all the time in which it did. With --slow a call is an object of its own,
+of type call: where its time went, and by how much time on CPU and blocked can be
+wrong.
 
 With --by thread or --by process each function also has a table of who hit it. There
 are rows for 4,096 threads in all; who finds no room is counted with the others.`,
@@ -86,6 +88,7 @@ are rows for 4,096 threads in all; who finds no room is counted with the others.
 	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot each `TIME`; with -o table, print each")
 	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this `TIME`, such as 5ms; times the functions")
 	cmd.Flags().StringVar(&f.by, "by", "", "also print `WHOM` each function was hit by: thread, or process")
+	cmd.Flags().BoolVar(&f.audit, "audit", false, "also have the kernel count by itself, and say whether the hits agree; every process that maps TARGET pays")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a snapshot, one a line")
 	return cmd
 }
@@ -125,7 +128,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 		return err
 	}
 	config := f.config(target, requests)
-	config.Slow, config.Watch = f.slow, f.by != ""
+	config.Slow, config.Watch, config.Audit = f.slow, f.by != "", f.audit
 	var held *probes.Command
 	if len(command) > 0 {
 		if held, err = hold(command, s); err != nil {

@@ -81,8 +81,8 @@ func rows(s *probes.Snapshot) []*probes.Stats {
 
 func row(t io.Writer, s *probes.Snapshot, p *probes.Stats, timed bool, name string) {
 	rate := p.Rate
-	if s.Final && s.Elapsed > 0 {
-		rate = float64(p.Hits) / s.Elapsed.Seconds()
+	if s.Final && p.Counted > 0 {
+		rate = float64(p.Hits) / p.Counted.Seconds()
 	}
 	if p.Stood() {
 		fmt.Fprintf(t, "%s\t%s\t", format.Count(p.Hits), format.SI(rate))
@@ -295,9 +295,14 @@ func verdict(s *probes.Snapshot, names map[probes.ID]string, found *findings) st
 	if s.HeldBack > 0 {
 		notes = append(notes, format.Count(s.HeldBack)+" slow calls are not printed: they came faster than the rate limit lets through")
 	}
-	if s.Lost.Calls > 0 {
-		notes = append(notes, format.Count(s.Lost.Calls)+" slow calls are not printed: the ring buffer was full")
+	if full := s.Lost.Calls - s.Lost.Busy; full > 0 {
+		notes = append(notes, format.Count(full)+" slow calls are not printed: the ring buffer was full")
 	}
+	if s.Lost.Busy > 0 {
+		notes = append(notes, format.Count(s.Lost.Busy)+" slow calls are not printed: the ring buffer was locked for too long")
+	}
+	word, agrees := audited(s, names)
+	notes, exact = append(notes, word...), exact && agrees
 	if s.Unfollowed > 0 {
 		exact = false
 		notes = append(notes, format.Count(s.Unfollowed)+" processes could not be followed: more than 16,384 ran at once")

@@ -22,6 +22,7 @@ type targetFlags struct {
 	maxProbes int
 	attach    string
 	inFlight  string
+	audit     bool
 	given     func(flag string) bool // was it on the command line?
 }
 

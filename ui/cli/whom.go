@@ -180,7 +180,7 @@ func everyCgroup(f probes.Filter) bool {
 // of its calls costs each of them a trap. Where somebody is named, but in a way of
 // which the kernel cannot be told, it is only said.
 func (t *targetFlags) consent(s Streams, filter probes.Filter, requests []probes.Request) error {
-	if !probes.HostWide(filter, attachMethods[t.attach]) || t.all || t.yes {
+	if !t.audit && !probes.HostWide(filter, attachMethods[t.attach]) || t.all || t.yes {
 		return nil
 	}
 	asked := map[*symbols.File]bool{}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+
+	"uprobetop/probes"
+	"uprobetop/ui/format"
+)
+
+// audited says whether the independent count agrees with ours; nothing if there was
+// none. Where it did not count all the time it speaks neither for nor against.
+func audited(s *probes.Snapshot, names map[probes.ID]string) (sentences []string, agrees bool) {
+	agrees = true
+	n, under := 0, uint64(0)
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		a, seen := p.Audit, p.Hits+p.Filtered
+		switch {
+		case a == nil:
+		case a.Partly:
+			sentences = append(sentences, "audit: the kernel's own count of "+names[p.ID]+" did not run all the time, and says nothing")
+		case !a.Agrees:
+			agrees = false
+			sentences = append(sentences, fmt.Sprintf("audit: %s hits of %s were seen by the witness and %s by us, %s",
+				witnessed(a), names[p.ID], format.Count(seen), off(a, seen)))
+		default:
+			n++
+			under = max(under, a.Max-a.Min)
+		}
+	}
+	switch {
+	case n == 0 || !agrees:
+	case under == 0:
+		sentences = append(sentences, "audit: an independent count of each point agrees exactly")
+	default:
+		sentences = append(sentences, fmt.Sprintf("audit: an independent count of each point agrees, to within %s at its beginning and end",
+			format.Things(int(under), "hit")))
+	}
+	return sentences, agrees
+}
+
+func witnessed(a *probes.Audit) string {
+	if a.Min == a.Max {
+		return format.Count(a.Min)
+	}
+	return format.Count(a.Min) + " to " + format.Count(a.Max)
+}
+
+// off is by how much, at least, the two counts differ.
+func off(a *probes.Audit, seen uint64) string {
+	if seen < a.Min {
+		return format.Count(a.Min-seen) + " too few"
+	}
+	return format.Count(seen-a.Max) + " too many"
+}
