@@ -183,7 +183,7 @@ func TestReplayIsComplete(t *testing.T) {
 		Filter: Filter{PIDs: []int{5}, TIDs: []int{6}, Cgroups: []string{"/a"}, Follow: true},
 		Probes: []Stats{{Probe: probe, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}, HeldBack: 9, CallsLost: 8}},
 		Lost:   Lost{Cells: 7, Calls: 8}, HeldBack: 9, Placing: Progress{10, 11}, Leaving: Progress{12, 13}, Unfollowed: 14,
-		Calls: []Call{{TID: 15, At: time.Unix(1, 0), Start: 997, Latency: 1, Return: 16}},
+		Calls:  []Call{{TID: 15, At: time.Unix(1, 0), Start: 997, Latency: 1, Return: 16}},
 		Inside: &Inside{At: time.Unix(1, 2), Total: 1}, // of a probe that is not listed
 	}
 	for field, v := range reflect.ValueOf(want).Elem().Fields() {
