@@ -93,8 +93,8 @@ func byHits(rows []ThreadShare) {
 type watch struct {
 	on      bool
 	since   uint64 // on the clock of monotonic; 0: there are no rows
-	entries bool      // there are some in the kernel
-	turns   int       // how often it was switched
+	entries bool   // there are some in the kernel
+	turns   int    // how often it was switched
 }
 
 // Watch has the hits and calls of a probe counted by thread as well, in

@@ -30,13 +30,13 @@ func watched() *probes.Snapshot {
 func TestJSONBy(t *testing.T) {
 	const nothing = `"others":{"hits":1,"rate":0,"returned":0,"latency_ns":{"count":0,"sum":0,"mean":null,"p50_between":null,"p99_between":null,"max":null,"buckets":[]}}}`
 	for by, want := range map[By]string{
-		ByThread: `"cost":null,"why":null,"watched_since_s":1.5,"threads":[{"pid":7,"tid":9,"comm":"w\u001b[1m","hits":3,"rate":4,"returned":1,` +
+		ByThread: `"cost":null,"why":null,"audit":null,"watched_since_s":1.5,"threads":[{"pid":7,"tid":9,"comm":"w\u001b[1m","hits":3,"rate":4,"returned":1,` +
 			`"latency_ns":{"count":1,"sum":90,"mean":90,"p50_between":[80,90],"p99_between":[80,90],"max":90,"buckets":[[80,96,1]]}},` +
 			`{"pid":7,"tid":8,"comm":"w\u001b[1m","hits":1,"rate":4,"returned":1,"latency_ns":{"count":1,"sum":90,"mean":90,` +
 			`"p50_between":[64,79],"p99_between":[64,79],"max":90,"buckets":[[64,80,1]]}}],` + nothing,
 		ByProcess: `"watched_since_s":1.5,"processes":[{"pid":7,"comm":"w\u001b[1m","threads":2,"hits":4,"rate":8,"returned":2,"latency_ns":` +
 			`{"count":2,"sum":180,"mean":90,"p50_between":[64,79],"p99_between":[80,90],"max":90,"buckets":[[64,80,1],[80,96,1]]}}],` + nothing,
-		ByNobody: `"cost":null,"why":null}`,
+		ByNobody: `"cost":null,"why":null,"audit":null}`,
 	} {
 		var b bytes.Buffer
 		if err := JSONWith(&b, watched(), Extra{By: by}); err != nil {
