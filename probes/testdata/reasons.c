@@ -1,7 +1,7 @@
 // Calls that are slow for known reasons and measure themselves. act() is called with
 // its number, its reason and an amount, and returns 3 * number + 1. After each a line:
-// number, reason, and of its own: latency, time on CPU and time waiting for one in ns,
-// voluntary switches, minor and major faults.
+// number, reason, and of its own: latency, time on CPU, time waiting for one, and by how
+// much these can be wrong, in ns, voluntary switches, minor and major faults.
 //   reasons FILE N     N rounds of every reason; FILE is mapped for faults from disk.
 //                      In the first round there are other faults, too, of what is new.
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ enum { SLEEP, LOCK, WORK, BUSY, MINOR, MAJOR, CALLEE, SLEEP_WORK, REASONS };
 static const char *const names[] = {"sleep", "lock", "work", "busy", "minor", "major", "callee", "sleep+work"};
 
 struct moment {
-	long now, cpu, waited;
+	long now, cpu, waited, took;
 	struct rusage use;
 };
 
@@ -60,8 +60,10 @@ static void look(struct moment *m, int cpu)
 {
 	do {
 		m->waited = waited();
+		m->took = ns(CLOCK_MONOTONIC);
 		m->cpu = cpu ? ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 		m->now = ns(CLOCK_MONOTONIC);
+		m->took = m->now - m->took;
 	} while (waited() != m->waited);
 }
 
@@ -189,8 +191,8 @@ static void run(long number, long reason)
 	pin(-1);
 	if (result != 3 * number + 1)
 		exit(1);
-	printf("%ld %s %ld %ld %ld %ld %ld %ld\n", number, names[reason], ended.now - begun.now,
-	       awake.cpu - begun.cpu + ended.now - awake.now - (ended.waited - awake.waited), ended.waited - begun.waited,
+	printf("%ld %s %ld %ld %ld %ld %ld %ld %ld\n", number, names[reason], ended.now - begun.now,
+	       awake.cpu - begun.cpu + ended.now - awake.now - (ended.waited - awake.waited), ended.waited - begun.waited, begun.took + awake.took,
 	       ended.use.ru_nvcsw - begun.use.ru_nvcsw, ended.use.ru_minflt - begun.use.ru_minflt, ended.use.ru_majflt - begun.use.ru_majflt);
 }
 
