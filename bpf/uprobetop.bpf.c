@@ -140,17 +140,25 @@ int leave(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Ends every call that this thread is in; tid: its id when it began them. */
+/*
+ * Ends every call that this thread is in; tid: its id when it began them. A hook that
+ * is preempted is skipped for the next thread on its CPU, whose calls would stay in
+ * flight for ever: from Linux 7.0 on (a46023d5616e) it can be.
+ */
 static __always_inline void end_calls(enum cell_field cause, __u32 tid)
 {
 	struct stack *s;
 
 	if (stackless)
 		return;
+	if (bpf_preempt_disable)
+		bpf_preempt_disable();
 	s = stack_of(bpf_get_current_task_btf(), tid);
 	if (s)
 		unwind(s, ~0ULL, cause);
 	drop_stack(tid);
+	if (bpf_preempt_enable)
+		bpf_preempt_enable();
 }
 
 /*

@@ -61,12 +61,12 @@ func chooseStore(asked Store, m Method) (Store, error) {
 	if asked != SessionStore {
 		return cmp.Or(asked, TaskStore), nil
 	}
-	if m == PerfEvent {
-		return "", errors.New("session cookies come with uprobe_multi links alone, not with perf events: leave out --inflight or --attach")
-	}
 	err := bpf.HaveSession()
-	if errors.Is(err, ebpf.ErrNotSupported) {
+	switch {
+	case errors.Is(err, ebpf.ErrNotSupported):
 		return "", &sentence{"this kernel has no session cookies: Linux 6.13 or newer has them, and --inflight task needs none", err}
+	case err == nil && m == PerfEvent:
+		return "", errors.New("session cookies come with uprobe_multi links alone, not with perf events: leave out --inflight or --attach")
 	}
 	return SessionStore, loadError(err)
 }

@@ -144,13 +144,16 @@ func TestKernelHashFull(t *testing.T) {
 
 // A store that cannot be had is refused in one sentence; task storage always can.
 func TestKernelChooseStore(t *testing.T) {
-	if _, err := New(Config{InFlight: SessionStore, Attach: PerfEvent}); err == nil || !strings.Contains(err.Error(), "not with perf events") {
-		bpftest.Require(t, bpf.HavePerfUprobes())
-		t.Errorf("session cookies by perf events: %v", err)
-	}
-	if errors.Is(bpf.HaveSession(), ebpf.ErrNotSupported) {
-		if _, err := New(Config{InFlight: SessionStore}); err == nil || !strings.Contains(err.Error(), "Linux 6.13") {
-			t.Errorf("a kernel without session cookies: %v", err)
+	for _, method := range []Method{"", PerfEvent} {
+		want := "not with perf events"
+		if errors.Is(bpf.HaveSession(), ebpf.ErrNotSupported) {
+			want = "Linux 6.13"
+		} else if method == "" {
+			continue
+		}
+		if _, err := New(Config{InFlight: SessionStore, Attach: method}); err == nil || !strings.Contains(err.Error(), want) {
+			bpftest.Require(t, bpf.HavePerfUprobes())
+			t.Errorf("session cookies, attached by %q: %v", method, err)
 		}
 	}
 	if c := newCollectorHere(t, Config{}); c.Snapshot().InFlight != TaskStore {
