@@ -273,7 +273,7 @@ func (f *surveyed) nobody(filter Filter) bool {
 func (f *surveyed) unseen(filter Filter, file *symbols.File) string {
 	hidden := ""
 	if f.denied > 0 {
-		hidden = fmt.Sprintf(", as far as it may be looked into them (into %d not)", f.denied)
+		hidden = fmt.Sprintf(", as far as can be seen: %d may not be looked into", f.denied)
 	}
 	switch {
 	case f.late:
