@@ -104,13 +104,14 @@ type survey struct {
 	sights   map[int]*symbols.Sight // nil: it could not be looked into
 	errs     map[int]error
 	mappers  map[*symbols.File][]int
-	follow   bool // the command may not run yet, but what waits in its place
+	hidden   map[*symbols.File]int // processes that may or may not map it
+	follow   bool                  // the command may not run yet, but what waits in its place
 }
 
 func (c *Collector) newSurvey() *survey {
 	s := &survey{
 		deadline: time.Now().Add(c.looking), follow: c.config.Filter.Follow,
-		sights: map[int]*symbols.Sight{}, errs: map[int]error{}, mappers: map[*symbols.File][]int{},
+		sights: map[int]*symbols.Sight{}, errs: map[int]error{}, mappers: map[*symbols.File][]int{}, hidden: map[*symbols.File]int{},
 	}
 	if !c.config.Filter.Everybody() {
 		s.pids = c.whom()
@@ -158,8 +159,14 @@ func (s *survey) processes(f *symbols.File) []int {
 		if s.late() {
 			break
 		}
-		if pid != self && f.MayMap(pid) {
+		if pid == self {
+			continue
+		}
+		switch may, err := f.MayMap(pid); {
+		case may:
 			pids = append(pids, pid)
+		case errors.Is(err, fs.ErrPermission):
+			s.hidden[f]++
 		}
 	}
 	s.mappers[f] = pids
@@ -224,6 +231,7 @@ func (s *survey) look(p *Probe, t *Target) *surveyed {
 		}
 	}
 	f.late = s.late()
+	f.denied += s.hidden[p.File]
 	f.twin = s.twin(p, t)
 	return &f
 }

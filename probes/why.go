@@ -148,7 +148,7 @@ func explain(st *Stats, filter Filter, f *surveyed) Explanation {
 		e.add(hits + " of others, whom the filter leaves out")
 		e.Proven = true
 	}
-	e.Proven = e.Proven || f.n[present] == 0 && f.n[unread] == 0 && f.unfit()
+	e.Proven = e.Proven || f.n[present] == 0 && f.n[unread] == 0 && (f.unfit() || f.nobody(filter))
 	if (f.n[present] > 0 || f.looked() == 0 && !filter.Everybody()) && st.Filtered == 0 {
 		e.add(notCalled(st))
 		if f.n[present] > 0 {
@@ -183,7 +183,7 @@ func (f *surveyed) unfit() bool {
 			return true
 		}
 	}
-	return f.n[disarmed] > 0
+	return false
 }
 
 // notCalled says all that is known where a breakpoint is in order.
@@ -264,13 +264,22 @@ func clones(st *Stats) string {
 	return "the compiler made " + strings.Join(names, ", ") + " of it, which may have its calls: probe that, too"
 }
 
+// nobody tells that no process maps the file, as far as can be seen from the host.
+func (f *surveyed) nobody(filter Filter) bool {
+	return filter.Everybody() && f.looked()+f.denied == 0 && !f.late && !f.more && initialPIDNamespace()
+}
+
 // unseen says what could not be looked at.
 func (f *surveyed) unseen(filter Filter, file *symbols.File) string {
+	hidden := ""
+	if f.denied > 0 {
+		hidden = fmt.Sprintf(", as far as can be seen: %d may not be looked into", f.denied)
+	}
 	switch {
 	case f.late:
 		return "not all processes could be looked into within a second"
-	case f.denied > 0 || f.n[unread] > 0:
-		return fmt.Sprintf("%d of the processes may not be looked into: root may", f.denied+f.n[unread])
+	case f.looked() > 0 && f.denied+f.n[unread] > 0, f.denied > 0 && !filter.Everybody():
+		return "not all processes may be looked into"
 	case f.more:
 		return fmt.Sprintf("more than %d processes map %s, and only those were looked into", mostLooked, base(file))
 	case f.looked() > 0:
@@ -280,7 +289,7 @@ func (f *surveyed) unseen(filter Filter, file *symbols.File) string {
 	case InContainer():
 		return "no process of this container maps " + base(file) + ", and others are not seen from here"
 	}
-	return "no process maps " + base(file) + ": it is probed in whoever loads it, as soon as that does"
+	return "no process maps " + base(file) + " now" + hidden + ": it is probed in whoever loads it, as soon as that does"
 }
 
 // checked is what was looked at, for the screen.

@@ -151,7 +151,7 @@ func TestWhyNobody(t *testing.T) {
 	}
 	f := open(t, path)
 	e, c := why(t, f, Filter{}, Entry, "provided", nil)
-	if len(e.Causes) == 0 || !strings.HasPrefix(e.Causes[0], "no process maps libsilent.so.1") {
+	if len(e.Causes) == 0 || !strings.HasPrefix(e.Causes[0], "no process maps libsilent.so.1 now") {
 		t.Errorf("of the file on disk: %q", e.Causes)
 	}
 	c.Close()

@@ -266,17 +266,17 @@ func AllPIDs() (pids []int) {
 
 // MayMap tells quickly whether a process may have a file mapped: of an overlay that has
 // several numbers any file of the same inode could be it.
-func (f *File) MayMap(pid int) bool {
+func (f *File) MayMap(pid int) (bool, error) {
 	maps, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/maps")
 	if err != nil {
-		return false // it has ended, or is not ours to see
+		return false, err // it has ended, or is not ours to see
 	}
 	id, ok := f.onceListed.as(f)
 	if !ok {
 		id = fileID{f.Dev, f.Ino}
 	}
 	if f.layered {
-		return bytes.Contains(maps, fmt.Appendf(nil, " %d ", id.ino))
+		return bytes.Contains(maps, fmt.Appendf(nil, " %d ", id.ino)), nil
 	}
-	return bytes.Contains(maps, needleOf(id))
+	return bytes.Contains(maps, needleOf(id)), nil
 }

@@ -34,8 +34,8 @@ func TestStatWhy(t *testing.T) {
 	}
 	for _, c := range []struct{ way, plain, full, why string }{
 		{
-			"idle", "exact: every hit is counted\nno call reached provided: not called, or inlined into the callers\n\x00",
-			"no call reached provided: not called, or inlined into the callers\nprovided: its breakpoint is in place in silent #\n",
+			"idle", "exact: every hit is counted\nno call reached provided: not called, inlined into the callers, or called by children of the process, which -p leaves out and --cgroup does not\n\x00",
+			"which -p leaves out and --cgroup does not\nprovided: its breakpoint is in place in silent #\n",
 			`"why":"no call reached this address: not called, or inlined into its callers; its breakpoint is in place in silent #"`,
 		},
 		{
@@ -51,7 +51,7 @@ func TestStatWhy(t *testing.T) {
 		pid := silent(t, program, c.way, path)
 		says := func(want string, args ...string) {
 			t.Helper()
-			r := run(t, append([]string{"stat", "-d", "50ms", path, "provided"}, args...)...)
+			r := run(t, append([]string{"stat", "-d", "50ms", "-p", pid, path, "provided"}, args...)...)
 			if want = strings.ReplaceAll(want, "#", pid); !strings.Contains(r.out+"\x00", want) {
 				t.Errorf("%s %v says\n%s%s", c.way, args, r.out, r.errors)
 			}
