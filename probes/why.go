@@ -266,7 +266,7 @@ func clones(st *Stats) string {
 
 // nobody tells that no process maps the file, as far as can be seen from the host.
 func (f *surveyed) nobody(filter Filter) bool {
-	return filter.Everybody() && f.looked()+f.denied == 0 && !f.late && !f.more && initialPIDNamespace()
+	return filter.Everybody() && f.looked()+f.denied == 0 && !f.late && !f.more && !InContainer()
 }
 
 // unseen says what could not be looked at.
