@@ -166,7 +166,7 @@ func TestFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`"why":null},{"id":1,`, `"why":"of uprobe; more"}]`, `"gaps":[{"probe":1,"pid":77,"why":"missing"}]`,
+		`"why":null,"audit":null},{"id":1,`, `"why":"of uprobe; more","audit":null}]`, `"gaps":[{"probe":1,"pid":77,"why":"missing"}]`,
 		`"kernel_counts":{"recursions":0,"runs":7,"log_depth":null,"log_killed":null,"log_left":null}`,
 	} {
 		if !strings.Contains(b.String(), want) {

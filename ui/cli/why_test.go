@@ -34,8 +34,8 @@ func TestStatWhy(t *testing.T) {
 	}
 	for _, c := range []struct{ way, plain, full, why string }{
 		{
-			"idle", "exact: every hit is counted\nno call reached provided: not called, inlined into the callers, or called by children of the process, which -p leaves out and --cgroup does not\n\x00",
-			"which -p leaves out and --cgroup does not\nprovided: its breakpoint is in place in silent #\n",
+			"idle", "exact: every hit is counted\nno call reached provided: not called, inlined into the callers, or called by children of the process, which --children counts, too\n\x00",
+			"which --children counts, too\nprovided: its breakpoint is in place in silent #\n",
 			`"why":"no call reached this address: not called, or inlined into its callers; its breakpoint is in place in silent #"`,
 		},
 		{
