@@ -21,7 +21,8 @@ Counted, as a term or beside it:
                   the hit is counted, its return and latency are not
   missed.no_slot  there was no memory, or no room in the store, to follow the call
   unwound         the return can never come: a longjmp passed the call, or its thread
-                  ended or called exec in it
+                  ended or called exec in it; a longjmp is noticed at the thread's next hit
+  unreturned      in flight and unwound together: what a session store can tell
   orphans         returns whose hit was not seen: the call began before the probe, or is
                   a forked child's copy of one
   filtered        hits of processes that were not asked for
@@ -49,6 +50,8 @@ Found out, and told:
                   the file: where nothing is hit, the mappings and the bytes of the
                   processes are looked at (stat -v, and w on the screen)
   another count   --audit has the kernel count the same points a second time, without us
+  the probe       a latency holds what the probe itself takes: that of an empty function is
+                  measured beside it
   signals         a process that the kernel ends at a return (SIGILL) is in its log, which
                   stat -v reads, as are messages of returns that were left out
   two calls, one  a function that can come back to its first instruction is marked ≈
@@ -59,6 +62,8 @@ Not to be known, by anybody:
                   it is taken away, is not counted; nor does it then leave a term open
   restarts        an instruction that is interrupted by a page fault with a signal, or finds
                   no slot to be stepped in, is hit again at its restart
+  no memory       where the kernel had none to note a return it says so to nobody: the call
+                  reads as in flight, and then as unwound
   inlined calls   a call that the compiler put into its caller reaches no address`,
 	}
 }
