@@ -257,6 +257,7 @@ const (
 	uprobetopMapContexts          = "contexts"
 	uprobetopMapFlushing          = "flushing"
 	uprobetopMapHists             = "hists"
+	uprobetopMapMarks             = "marks"
 	uprobetopMapOtherShares       = "other_shares"
 	uprobetopMapRecords           = "records"
 	uprobetopMapSentCells         = "sent_cells"
@@ -271,8 +272,12 @@ const (
 	uprobetopProgInside           = "inside"
 	uprobetopProgLeave            = "leave"
 	uprobetopProgOnExec           = "on_exec"
+	uprobetopProgOnExecAgain      = "on_exec_again"
 	uprobetopProgOnExit           = "on_exit"
+	uprobetopProgOnExitAgain      = "on_exit_again"
 	uprobetopProgOnFork           = "on_fork"
+	uprobetopProgOnForkAgain      = "on_fork_again"
+	uprobetopVarAlone             = "alone"
 	uprobetopVarByCgroup          = "by_cgroup"
 	uprobetopVarByProcess         = "by_process"
 	uprobetopVarByThread          = "by_thread"
@@ -288,6 +293,7 @@ const (
 	uprobetopVarStackless         = "stackless"
 	uprobetopVarTickNs            = "tick_ns"
 	uprobetopVarUnfollowed        = "unfollowed"
+	uprobetopVarUnmarked          = "unmarked"
 	uprobetopVarUnusedCall        = "unused_call"
 	uprobetopVarUnusedCallKnown   = "unused_call_known"
 	uprobetopVarUnusedCellField   = "unused_cell_field"
@@ -349,8 +355,11 @@ type uprobetopProgramSpecs struct {
 	Inside      *ebpf.ProgramSpec `ebpf:"inside"`
 	Leave       *ebpf.ProgramSpec `ebpf:"leave"`
 	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExecAgain *ebpf.ProgramSpec `ebpf:"on_exec_again"`
 	OnExit      *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnExitAgain *ebpf.ProgramSpec `ebpf:"on_exit_again"`
 	OnFork      *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnForkAgain *ebpf.ProgramSpec `ebpf:"on_fork_again"`
 }
 
 // uprobetopMapSpecs contains maps before they are loaded into the kernel.
@@ -366,6 +375,7 @@ type uprobetopMapSpecs struct {
 	Contexts        *ebpf.MapSpec `ebpf:"contexts"`
 	Flushing        *ebpf.MapSpec `ebpf:"flushing"`
 	Hists           *ebpf.MapSpec `ebpf:"hists"`
+	Marks           *ebpf.MapSpec `ebpf:"marks"`
 	OtherShares     *ebpf.MapSpec `ebpf:"other_shares"`
 	Records         *ebpf.MapSpec `ebpf:"records"`
 	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
@@ -380,6 +390,7 @@ type uprobetopMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopVariableSpecs struct {
+	Alone             *ebpf.VariableSpec `ebpf:"alone"`
 	ByCgroup          *ebpf.VariableSpec `ebpf:"by_cgroup"`
 	ByProcess         *ebpf.VariableSpec `ebpf:"by_process"`
 	ByThread          *ebpf.VariableSpec `ebpf:"by_thread"`
@@ -395,6 +406,7 @@ type uprobetopVariableSpecs struct {
 	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
 	TickNs            *ebpf.VariableSpec `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Unmarked          *ebpf.VariableSpec `ebpf:"unmarked"`
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.VariableSpec `ebpf:"unused_call_known"`
 	UnusedCellField   *ebpf.VariableSpec `ebpf:"unused_cell_field"`
@@ -437,6 +449,7 @@ type uprobetopMaps struct {
 	Contexts        *ebpf.Map `ebpf:"contexts"`
 	Flushing        *ebpf.Map `ebpf:"flushing"`
 	Hists           *ebpf.Map `ebpf:"hists"`
+	Marks           *ebpf.Map `ebpf:"marks"`
 	OtherShares     *ebpf.Map `ebpf:"other_shares"`
 	Records         *ebpf.Map `ebpf:"records"`
 	SentCells       *ebpf.Map `ebpf:"sent_cells"`
@@ -458,6 +471,7 @@ func (m *uprobetopMaps) Close() error {
 		m.Contexts,
 		m.Flushing,
 		m.Hists,
+		m.Marks,
 		m.OtherShares,
 		m.Records,
 		m.SentCells,
@@ -473,6 +487,7 @@ func (m *uprobetopMaps) Close() error {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopVariables struct {
+	Alone             *ebpf.Variable `ebpf:"alone"`
 	ByCgroup          *ebpf.Variable `ebpf:"by_cgroup"`
 	ByProcess         *ebpf.Variable `ebpf:"by_process"`
 	ByThread          *ebpf.Variable `ebpf:"by_thread"`
@@ -488,6 +503,7 @@ type uprobetopVariables struct {
 	Stackless         *ebpf.Variable `ebpf:"stackless"`
 	TickNs            *ebpf.Variable `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
+	Unmarked          *ebpf.Variable `ebpf:"unmarked"`
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.Variable `ebpf:"unused_call_known"`
 	UnusedCellField   *ebpf.Variable `ebpf:"unused_cell_field"`
@@ -511,8 +527,11 @@ type uprobetopPrograms struct {
 	Inside      *ebpf.Program `ebpf:"inside"`
 	Leave       *ebpf.Program `ebpf:"leave"`
 	OnExec      *ebpf.Program `ebpf:"on_exec"`
+	OnExecAgain *ebpf.Program `ebpf:"on_exec_again"`
 	OnExit      *ebpf.Program `ebpf:"on_exit"`
+	OnExitAgain *ebpf.Program `ebpf:"on_exit_again"`
 	OnFork      *ebpf.Program `ebpf:"on_fork"`
+	OnForkAgain *ebpf.Program `ebpf:"on_fork_again"`
 }
 
 func (p *uprobetopPrograms) Close() error {
@@ -523,8 +542,11 @@ func (p *uprobetopPrograms) Close() error {
 		p.Inside,
 		p.Leave,
 		p.OnExec,
+		p.OnExecAgain,
 		p.OnExit,
+		p.OnExitAgain,
 		p.OnFork,
+		p.OnForkAgain,
 	)
 }
 
