@@ -130,6 +130,9 @@ type Options struct {
 	// Tick is the longest time for which the kernel may leave the time on CPU of a
 	// running thread as it is.
 	Tick time.Duration
+	// OneClock says that CLOCK_MONOTONIC and the scheduler's clock are made of one
+	// counter, which is the same on all CPUs.
+	OneClock bool
 	// Object is loaded instead of the embedded one: the same source with a fault,
 	// for tests; see increase in uprobetop.bpf.c. nil: the embedded one.
 	Object []byte
@@ -270,6 +273,7 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 
 		"pid_namespace": o.PIDNamespace,
 		"tick_ns":       uint64(o.Tick),
+		"one_clock":     flag(o.OneClock),
 	} {
 		known := spec.Variables[name]
 		if known == nil { // not in this object

@@ -288,6 +288,7 @@ const (
 	uprobetopVarHashed            = "hashed"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarOneClock          = "one_clock"
 	uprobetopVarPidNamespace      = "pid_namespace"
 	uprobetopVarSharesFull        = "shares_full"
 	uprobetopVarStackless         = "stackless"
@@ -401,6 +402,7 @@ type uprobetopVariableSpecs struct {
 	Hashed            *ebpf.VariableSpec `ebpf:"hashed"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	OneClock          *ebpf.VariableSpec `ebpf:"one_clock"`
 	PidNamespace      *ebpf.VariableSpec `ebpf:"pid_namespace"`
 	SharesFull        *ebpf.VariableSpec `ebpf:"shares_full"`
 	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
@@ -498,6 +500,7 @@ type uprobetopVariables struct {
 	Hashed            *ebpf.Variable `ebpf:"hashed"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	OneClock          *ebpf.Variable `ebpf:"one_clock"`
 	PidNamespace      *ebpf.Variable `ebpf:"pid_namespace"`
 	SharesFull        *ebpf.Variable `ebpf:"shares_full"`
 	Stackless         *ebpf.Variable `ebpf:"stackless"`
