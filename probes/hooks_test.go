@@ -20,8 +20,9 @@ func seenAll(t testing.TB, c *Collector) {
 }
 
 // Each hook is a pair: what the kernel skips one of is the other's work. Here one of
-// each is gone, the first and then the second.
-func TestKernelHalfHooks(t *testing.T) {
+// each is gone, the first and then the second. (Not on other kernels: from 7.0 on those
+// that are left are skipped themselves now and then.)
+func TestHalfHooks(t *testing.T) {
 	target := bpftest.Build(t, "scenes")
 	f := open(t, target)
 	for i := range 2 {
