@@ -130,6 +130,9 @@ type Options struct {
 	// Tick is the longest time for which the kernel may leave the time on CPU of a
 	// running thread as it is.
 	Tick time.Duration
+	// OneClock says that CLOCK_MONOTONIC and the scheduler's clock are made of one
+	// counter, which is the same on all CPUs.
+	OneClock bool
 	// Object is loaded instead of the embedded one: the same source with a fault,
 	// for tests; see increase in uprobetop.bpf.c. nil: the embedded one.
 	Object []byte
@@ -194,7 +197,7 @@ type Objects struct {
 	CPUs         int // possible CPUs: cells exist for each
 
 	objs   uprobetopObjects
-	hooks  []link.Link
+	hooks  hookList
 	inside *link.Iter
 }
 
@@ -232,17 +235,9 @@ func Load(o Options) (*Objects, error) {
 			return nil, err
 		}
 	}
-	hooks := []*ebpf.Program{l.objs.OnExec, l.objs.OnExit}
-	if o.Filter.Follow {
-		hooks = append(hooks, l.objs.OnFork)
-	}
-	for _, p := range hooks {
-		h, err := link.AttachTracing(link.TracingOptions{Program: p})
-		if err != nil {
-			l.Close()
-			return nil, fmt.Errorf("the kernel does not attach the hook %s: %w", p, err)
-		}
-		l.hooks = append(l.hooks, h)
+	if err := l.attachHooks(); err != nil {
+		l.Close()
+		return nil, err
 	}
 	if l.inside, err = link.AttachIter(link.IterOptions{Program: l.objs.Inside}); err != nil {
 		l.Close()
@@ -278,6 +273,7 @@ func shape(spec *ebpf.CollectionSpec, o Options, cpus int) error {
 
 		"pid_namespace": o.PIDNamespace,
 		"tick_ns":       uint64(o.Tick),
+		"one_clock":     flag(o.OneClock),
 	} {
 		known := spec.Variables[name]
 		if known == nil { // not in this object
@@ -328,9 +324,7 @@ func flag(b bool) uint32 {
 // Close takes everything out of the kernel that has no other owner.
 func (l *Objects) Close() error {
 	var errs []error
-	for _, h := range l.hooks {
-		errs = append(errs, h.Close())
-	}
+	errs = append(errs, l.DetachHooks(0), l.DetachHooks(1))
 	if l.Session != nil {
 		errs = append(errs, l.Session.Close())
 	}

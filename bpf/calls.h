@@ -52,14 +52,16 @@ static __always_inline void read_thread(struct task_struct *task, __u64 *v)
 	v[THREAD_MAJOR_FAULTS] = task->maj_flt;
 }
 
+/* Set before loading: the clock of latencies and the scheduler's are one, and that of all CPUs. */
+volatile const __u32 one_clock = 0;
+
 #define HAVE_UPDATE(task) \
-	(bpf_core_field_exists((task)->se.cfs_rq) && bpf_core_field_exists((task)->se.cfs_rq->rq))
+	(one_clock && bpf_core_field_exists((task)->se.cfs_rq) && bpf_core_field_exists((task)->se.cfs_rq->rq))
 
 /*
  * When the kernel last brought this thread's time on CPU up to date, which runs
- * now: by sched_clock, which all CPUs share. exec_start is by its CPU's clock_task, which
- * has stood still during interrupts (update_curr and update_rq_clock_task, Linux 5.15
- * to 7.3).
+ * now: by sched_clock. exec_start is by its CPU's clock_task, which has stood still
+ * during interrupts (update_curr and update_rq_clock_task, Linux 5.15 to 7.3).
  */
 static __always_inline __u64 last_update(struct task_struct *task)
 {

@@ -232,7 +232,7 @@ int flush(struct flush_args *args)
 			for (__u32 k = 2; k < CELL_FIELDS; k++)
 				r->value[k] = 0;
 			r->value[0] = f->refused;
-			r->value[1] = unfollowed;
+			r->value[1] = unfollowed[FIRST] > unfollowed[AGAIN] ? unfollowed[FIRST] : unfollowed[AGAIN];
 			submit(r);
 		}
 	}

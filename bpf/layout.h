@@ -178,7 +178,7 @@ struct call {
 enum call_known {
 	KNOWN_ENTRY = 1,   /* args and thread: the call began after it was asked for */
 	KNOWN_WAITING = 2, /* the kernel keeps THREAD_WAITING (CONFIG_SCHED_INFO) */
-	KNOWN_UPDATE = 4,  /* unaccounted is known (CONFIG_FAIR_GROUP_SCHED) */
+	KNOWN_UPDATE = 4,  /* unaccounted is known (CONFIG_FAIR_GROUP_SCHED, and one clock for all) */
 };
 
 /*

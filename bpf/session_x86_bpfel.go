@@ -34,6 +34,7 @@ const (
 	sessionVarFollow          = "follow"
 	sessionVarMaxProbes       = "max_probes"
 	sessionVarMaxTimed        = "max_timed"
+	sessionVarOneClock        = "one_clock"
 	sessionVarPidNamespace    = "pid_namespace"
 	sessionVarTickNs          = "tick_ns"
 )
@@ -110,6 +111,7 @@ type sessionVariableSpecs struct {
 	Follow       *ebpf.VariableSpec `ebpf:"follow"`
 	MaxProbes    *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed     *ebpf.VariableSpec `ebpf:"max_timed"`
+	OneClock     *ebpf.VariableSpec `ebpf:"one_clock"`
 	PidNamespace *ebpf.VariableSpec `ebpf:"pid_namespace"`
 	TickNs       *ebpf.VariableSpec `ebpf:"tick_ns"`
 }
@@ -171,6 +173,7 @@ type sessionVariables struct {
 	Follow       *ebpf.Variable `ebpf:"follow"`
 	MaxProbes    *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed     *ebpf.Variable `ebpf:"max_timed"`
+	OneClock     *ebpf.Variable `ebpf:"one_clock"`
 	PidNamespace *ebpf.Variable `ebpf:"pid_namespace"`
 	TickNs       *ebpf.Variable `ebpf:"tick_ns"`
 }

@@ -34,6 +34,7 @@ const (
 	sessionContextVarFollow          = "follow"
 	sessionContextVarMaxProbes       = "max_probes"
 	sessionContextVarMaxTimed        = "max_timed"
+	sessionContextVarOneClock        = "one_clock"
 	sessionContextVarPidNamespace    = "pid_namespace"
 	sessionContextVarTickNs          = "tick_ns"
 )
@@ -110,6 +111,7 @@ type sessionContextVariableSpecs struct {
 	Follow       *ebpf.VariableSpec `ebpf:"follow"`
 	MaxProbes    *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed     *ebpf.VariableSpec `ebpf:"max_timed"`
+	OneClock     *ebpf.VariableSpec `ebpf:"one_clock"`
 	PidNamespace *ebpf.VariableSpec `ebpf:"pid_namespace"`
 	TickNs       *ebpf.VariableSpec `ebpf:"tick_ns"`
 }
@@ -171,6 +173,7 @@ type sessionContextVariables struct {
 	Follow       *ebpf.Variable `ebpf:"follow"`
 	MaxProbes    *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed     *ebpf.Variable `ebpf:"max_timed"`
+	OneClock     *ebpf.Variable `ebpf:"one_clock"`
 	PidNamespace *ebpf.Variable `ebpf:"pid_namespace"`
 	TickNs       *ebpf.Variable `ebpf:"tick_ns"`
 }

@@ -30,8 +30,8 @@
  * `inside`, which user space reads as a file, enumerates the calls that have not
  * returned (inside.h).
  *
- * Hooks: exec and exit end the calls that a thread was in; fork carries the
- * filter on to children.
+ * Hooks (hooks.h): exec and exit end the calls that a thread was in; fork carries
+ * the filter on to children.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -47,9 +47,6 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } records SEC(".maps");
-
-/* Processes that found no room in `admitted`. */
-__u64 unfollowed;
 
 /* Only to have these types in the BTF, from which the Go side gets them. */
 const struct record *unused_record __attribute__((unused));
@@ -70,6 +67,7 @@ const enum switch_flags *unused_switch_flags __attribute__((unused));
 #include "pairing.h"
 #include "hist.h"
 #include "shares.h"
+#include "hooks.h"
 #include "flush.h"
 
 #include "inside.h"
@@ -137,69 +135,5 @@ int leave(struct pt_regs *ctx)
 	if (sw->flags & SWITCH_WATCHED)
 		share_return(cookie, latency);
 	add(c, CELL_RETURNED, 1);
-	return 0;
-}
-
-/*
- * Ends every call that this thread is in; tid: its id when it began them. A hook that
- * is preempted is skipped for the next thread on its CPU, whose calls would stay in
- * flight for ever: from Linux 7.0 on (a46023d5616e) it can be.
- */
-static __always_inline void end_calls(enum cell_field cause, __u32 tid)
-{
-	struct stack *s;
-
-	if (stackless)
-		return;
-	if (bpf_preempt_disable)
-		bpf_preempt_disable();
-	s = stack_of(bpf_get_current_task_btf(), tid);
-	if (s)
-		unwind(s, ~0ULL, cause);
-	drop_stack(tid);
-	if (bpf_preempt_enable)
-		bpf_preempt_enable();
-}
-
-/*
- * args: struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm. A thread
- * that calls exec has the id of the first thread from then on: this hook sees the new.
- */
-SEC("tp_btf/sched_process_exec")
-int on_exec(__u64 *ctx)
-{
-	end_calls(CELL_UNWOUND_EXEC, ctx[1]);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int on_exit(__u64 *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 id = ids_of(task);
-	__u32 tgid = id >> 32, tid = id;
-
-	end_calls(CELL_UNWOUND_EXIT, task->pid);
-	/* Off the lists: numbers come again. A process ends with its last thread. */
-	if (by_thread)
-		bpf_map_delete_elem(&admitted_threads, &tid);
-	if (by_process && task->signal->live.counter == 0)
-		bpf_map_delete_elem(&admitted, &tgid);
-	return 0;
-}
-
-/* args: struct task_struct *parent, struct task_struct *child */
-SEC("tp_btf/sched_process_fork")
-int on_fork(__u64 *ctx)
-{
-	struct task_struct *parent = (void *)ctx[0];
-	struct task_struct *child = (void *)ctx[1];
-	__u32 from = ids_of(parent) >> 32, to = ids_of(child) >> 32;
-	__u8 yes = 1;
-
-	if (!follow || from == to || !bpf_map_lookup_elem(&admitted, &from))
-		return 0;
-	if (bpf_map_update_elem(&admitted, &to, &yes, BPF_ANY))
-		__sync_fetch_and_add(&unfollowed, 1);
 	return 0;
 }

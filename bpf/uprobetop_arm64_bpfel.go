@@ -257,6 +257,7 @@ const (
 	uprobetopMapContexts          = "contexts"
 	uprobetopMapFlushing          = "flushing"
 	uprobetopMapHists             = "hists"
+	uprobetopMapMarks             = "marks"
 	uprobetopMapOtherShares       = "other_shares"
 	uprobetopMapRecords           = "records"
 	uprobetopMapSentCells         = "sent_cells"
@@ -271,8 +272,12 @@ const (
 	uprobetopProgInside           = "inside"
 	uprobetopProgLeave            = "leave"
 	uprobetopProgOnExec           = "on_exec"
+	uprobetopProgOnExecAgain      = "on_exec_again"
 	uprobetopProgOnExit           = "on_exit"
+	uprobetopProgOnExitAgain      = "on_exit_again"
 	uprobetopProgOnFork           = "on_fork"
+	uprobetopProgOnForkAgain      = "on_fork_again"
+	uprobetopVarAlone             = "alone"
 	uprobetopVarByCgroup          = "by_cgroup"
 	uprobetopVarByProcess         = "by_process"
 	uprobetopVarByThread          = "by_thread"
@@ -283,11 +288,13 @@ const (
 	uprobetopVarHashed            = "hashed"
 	uprobetopVarMaxProbes         = "max_probes"
 	uprobetopVarMaxTimed          = "max_timed"
+	uprobetopVarOneClock          = "one_clock"
 	uprobetopVarPidNamespace      = "pid_namespace"
 	uprobetopVarSharesFull        = "shares_full"
 	uprobetopVarStackless         = "stackless"
 	uprobetopVarTickNs            = "tick_ns"
 	uprobetopVarUnfollowed        = "unfollowed"
+	uprobetopVarUnmarked          = "unmarked"
 	uprobetopVarUnusedCall        = "unused_call"
 	uprobetopVarUnusedCallKnown   = "unused_call_known"
 	uprobetopVarUnusedCellField   = "unused_cell_field"
@@ -349,8 +356,11 @@ type uprobetopProgramSpecs struct {
 	Inside      *ebpf.ProgramSpec `ebpf:"inside"`
 	Leave       *ebpf.ProgramSpec `ebpf:"leave"`
 	OnExec      *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExecAgain *ebpf.ProgramSpec `ebpf:"on_exec_again"`
 	OnExit      *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnExitAgain *ebpf.ProgramSpec `ebpf:"on_exit_again"`
 	OnFork      *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnForkAgain *ebpf.ProgramSpec `ebpf:"on_fork_again"`
 }
 
 // uprobetopMapSpecs contains maps before they are loaded into the kernel.
@@ -366,6 +376,7 @@ type uprobetopMapSpecs struct {
 	Contexts        *ebpf.MapSpec `ebpf:"contexts"`
 	Flushing        *ebpf.MapSpec `ebpf:"flushing"`
 	Hists           *ebpf.MapSpec `ebpf:"hists"`
+	Marks           *ebpf.MapSpec `ebpf:"marks"`
 	OtherShares     *ebpf.MapSpec `ebpf:"other_shares"`
 	Records         *ebpf.MapSpec `ebpf:"records"`
 	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
@@ -380,6 +391,7 @@ type uprobetopMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type uprobetopVariableSpecs struct {
+	Alone             *ebpf.VariableSpec `ebpf:"alone"`
 	ByCgroup          *ebpf.VariableSpec `ebpf:"by_cgroup"`
 	ByProcess         *ebpf.VariableSpec `ebpf:"by_process"`
 	ByThread          *ebpf.VariableSpec `ebpf:"by_thread"`
@@ -390,11 +402,13 @@ type uprobetopVariableSpecs struct {
 	Hashed            *ebpf.VariableSpec `ebpf:"hashed"`
 	MaxProbes         *ebpf.VariableSpec `ebpf:"max_probes"`
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
+	OneClock          *ebpf.VariableSpec `ebpf:"one_clock"`
 	PidNamespace      *ebpf.VariableSpec `ebpf:"pid_namespace"`
 	SharesFull        *ebpf.VariableSpec `ebpf:"shares_full"`
 	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
 	TickNs            *ebpf.VariableSpec `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Unmarked          *ebpf.VariableSpec `ebpf:"unmarked"`
 	UnusedCall        *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.VariableSpec `ebpf:"unused_call_known"`
 	UnusedCellField   *ebpf.VariableSpec `ebpf:"unused_cell_field"`
@@ -437,6 +451,7 @@ type uprobetopMaps struct {
 	Contexts        *ebpf.Map `ebpf:"contexts"`
 	Flushing        *ebpf.Map `ebpf:"flushing"`
 	Hists           *ebpf.Map `ebpf:"hists"`
+	Marks           *ebpf.Map `ebpf:"marks"`
 	OtherShares     *ebpf.Map `ebpf:"other_shares"`
 	Records         *ebpf.Map `ebpf:"records"`
 	SentCells       *ebpf.Map `ebpf:"sent_cells"`
@@ -458,6 +473,7 @@ func (m *uprobetopMaps) Close() error {
 		m.Contexts,
 		m.Flushing,
 		m.Hists,
+		m.Marks,
 		m.OtherShares,
 		m.Records,
 		m.SentCells,
@@ -473,6 +489,7 @@ func (m *uprobetopMaps) Close() error {
 //
 // It can be passed to loadUprobetopObjects or ebpf.CollectionSpec.LoadAndAssign.
 type uprobetopVariables struct {
+	Alone             *ebpf.Variable `ebpf:"alone"`
 	ByCgroup          *ebpf.Variable `ebpf:"by_cgroup"`
 	ByProcess         *ebpf.Variable `ebpf:"by_process"`
 	ByThread          *ebpf.Variable `ebpf:"by_thread"`
@@ -483,11 +500,13 @@ type uprobetopVariables struct {
 	Hashed            *ebpf.Variable `ebpf:"hashed"`
 	MaxProbes         *ebpf.Variable `ebpf:"max_probes"`
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
+	OneClock          *ebpf.Variable `ebpf:"one_clock"`
 	PidNamespace      *ebpf.Variable `ebpf:"pid_namespace"`
 	SharesFull        *ebpf.Variable `ebpf:"shares_full"`
 	Stackless         *ebpf.Variable `ebpf:"stackless"`
 	TickNs            *ebpf.Variable `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
+	Unmarked          *ebpf.Variable `ebpf:"unmarked"`
 	UnusedCall        *ebpf.Variable `ebpf:"unused_call"`
 	UnusedCallKnown   *ebpf.Variable `ebpf:"unused_call_known"`
 	UnusedCellField   *ebpf.Variable `ebpf:"unused_cell_field"`
@@ -511,8 +530,11 @@ type uprobetopPrograms struct {
 	Inside      *ebpf.Program `ebpf:"inside"`
 	Leave       *ebpf.Program `ebpf:"leave"`
 	OnExec      *ebpf.Program `ebpf:"on_exec"`
+	OnExecAgain *ebpf.Program `ebpf:"on_exec_again"`
 	OnExit      *ebpf.Program `ebpf:"on_exit"`
+	OnExitAgain *ebpf.Program `ebpf:"on_exit_again"`
 	OnFork      *ebpf.Program `ebpf:"on_fork"`
+	OnForkAgain *ebpf.Program `ebpf:"on_fork_again"`
 }
 
 func (p *uprobetopPrograms) Close() error {
@@ -523,8 +545,11 @@ func (p *uprobetopPrograms) Close() error {
 		p.Inside,
 		p.Leave,
 		p.OnExec,
+		p.OnExecAgain,
 		p.OnExit,
+		p.OnExitAgain,
 		p.OnFork,
+		p.OnForkAgain,
 	)
 }
 

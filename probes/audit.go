@@ -25,6 +25,10 @@ import (
 // began and ended: as under a command, which is held until then. Else the two counts
 // do not begin and end at the same instant, and each thread may be in the middle of a
 // hit that one of them has and the other has not.
+//
+// A thread that the scheduler moves to another CPU in the middle of a hit may be counted
+// once too often or not at all: there is one event for each CPU, and the kernel comes to
+// one after the other.
 type Audit struct {
 	Min, Max uint64
 	Agrees   bool

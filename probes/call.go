@@ -37,14 +37,13 @@ type Call struct {
 // old at either end of a call. When it last did is read, too, and the rest is worked
 // out. OnCPU is then right to 500 ppm of the latency, by which the clock of latencies,
 // which NTP keeps right, and that of the scheduler can differ; and of a call in which
-// it was not added up at all, because there was neither tick nor switch, exactly. All
-// that holds where the scheduler's clock is the same on all CPUs, as it is with a stable
-// TSC: else a call that moves to another CPU is wrong by what their clocks differ, too.
+// it was not added up at all, because there was neither tick nor switch, exactly.
 //
-// Where the kernel does not tell when it last did (without CONFIG_FAIR_GROUP_SCHED), or
-// the clocks of its CPUs differ by more than two ticks, OnCPU is right to a tick, 1 to 10 ms, and with CPUs
-// that have no ticks (nohz_full) to a second; but of a call that never gave up its CPU
-// it is all the time in which that did not wait for one.
+// Where the kernel does not tell when it last did (without CONFIG_FAIR_GROUP_SCHED), the
+// two clocks are not made of one counter (see oneClock), or those of its CPUs differ by
+// more than two ticks, OnCPU is right to a tick, 1 to 10 ms, and with CPUs that have no
+// ticks (nohz_full) to a second; but of a call that never gave up its CPU it is all the
+// time in which that did not wait for one.
 //
 // Interrupts, and what a hypervisor takes, are no time on CPU as far as the kernel has
 // taken them off by then: it looks at ticks and switches.

@@ -119,3 +119,15 @@ func TestKernelTime(t *testing.T) {
 		t.Errorf("after the end %v and %v elapse", again.Elapsed, again.Interval)
 	}
 }
+
+// The kernel's own clocks of each architecture are the scheduler's, those of devices are not.
+func TestClocksource(t *testing.T) {
+	for source, want := range map[string]bool{
+		"tsc": true, "kvm-clock": true, "arch_sys_counter": true, "hyperv_clocksource_tsc_page": true,
+		"hpet": false, "acpi_pm": false, "tsc-early": false, "refined-jiffies": false, "": false,
+	} {
+		if got := schedulers(source); got != want {
+			t.Errorf("%q: %v, want %v", source, got, want)
+		}
+	}
+}

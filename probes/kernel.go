@@ -16,6 +16,10 @@ type KernelCounts struct {
 	// Recursions are hits at which the kernel did not run our programs, since one ran on
 	// this CPU already: none since Linux 6.0.
 	Recursions uint64
+	// UnseenEnds are ends of threads that it did not show us, at most: their calls may
+	// be counted as in flight. UnseenForks are beginnings of processes, whose hits may be
+	// missing, likewise. It happens from Linux 7.0 on, and 0 says that it did not.
+	UnseenEnds, UnseenForks uint64
 	// Runs is how often it ran the program at entries: those that were counted, that the
 	// filter left out, and of probes that were switched off. nil: it does not count,
 	// unless kernel.bpf_stats_enabled is 1 or somebody else asked for it.
@@ -48,6 +52,9 @@ func (c *Collector) KernelCounts() (KernelCounts, error) {
 		return k, err
 	}
 	k.Recursions = enter.RecursionMisses + leave.RecursionMisses
+	if k.UnseenEnds, k.UnseenForks, err = c.objs.HookMisses(); err != nil {
+		return k, err
+	}
 	if enabled, _ := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); enter.RunCount > 0 || bytes.HasPrefix(enabled, []byte("1")) {
 		k.Runs = &enter.RunCount
 	}

@@ -117,7 +117,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	o.RingBytes = cmp.Or(c.RingBytes, o.RingBytes)
 	o.CallBytes = cmp.Or(c.RingBytes, o.CallBytes)
 	o.Stacks = cmp.Or(c.Stacks, o.Stacks)
-	o.Method, o.Tick, o.Object = method, tick(), c.Object
+	o.Method, o.Tick, o.OneClock, o.Object = method, tick(), oneClock(), c.Object
 	o.Store = cmp.Or(c.InFlight, o.Store)
 	o.Threads = cmp.Or(c.Threads, o.Threads)
 	if o.PIDNamespace, err = pidNamespace(); err != nil {

@@ -91,7 +91,7 @@ func (r *reason) check(t *testing.T, c *Call) {
 	case "callee":
 		found = c.Blocked() >= slept-ours.OnCPUError && c.Callees >= slept && c.Callees < c.Latency
 	case "sleep", "sleep+work":
-		found = c.Blocked() >= slept-ours.OnCPUError && 50*ours.OnCPUError < c.Latency
+		found = c.Blocked() >= slept-ours.OnCPUError && (!oneClock() || !c.Vague())
 	case "lock":
 		found = c.Blocked() > 0 || r.voluntary == 0 // it was free by then
 	case "busy": // with two others on its CPU
@@ -105,7 +105,7 @@ func (r *reason) check(t *testing.T, c *Call) {
 			t.Log("the pages of the file do not leave memory here: nothing is read from disk")
 			return
 		}
-		found = ours.MajorFaults == 64 && ours.Voluntary > 0
+		found = ours.MajorFaults > 0 && ours.Voluntary > 0 // some pages may have stayed in memory
 	}
 	if !found {
 		t.Errorf("%s is not seen in a call of %v: %+v", r.name, c.Latency, *ours)

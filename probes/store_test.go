@@ -119,6 +119,7 @@ func TestKernelEnds(t *testing.T) {
 			equal(t, "orphans", s.Probes[i].Orphans, 0)
 			checkBooks(t, &s.Probes[i])
 		}
+		seenAll(t, c)
 		emptyStore(t, c)
 	})
 }

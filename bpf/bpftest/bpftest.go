@@ -65,6 +65,10 @@ func Long(t testing.TB) {
 	}
 }
 
+// Emulated tells that this machine is emulated, as .ci/init says: all takes some ten
+// times as long, so that a tenth of the hits is preempted as often.
+func Emulated() bool { return os.Getenv("UPROBETOP_EMULATED") == "1" }
+
 // Build compiles testdata/NAME.c and returns the program's path; with
 // UPROBETOP_TARGETS set to a directory it is taken from there instead. Where
 // there is no compiler the test is skipped.

@@ -13,11 +13,13 @@ type Extra struct {
 
 // What the kernel does not tell is null.
 type kernelCounts struct {
-	Recursions uint64  `json:"recursions"`
-	Runs       *uint64 `json:"runs"`
-	Depth      *uint64 `json:"log_depth"` // at least, as are the next two
-	Killed     *uint64 `json:"log_killed"`
-	Left       *uint64 `json:"log_left"`
+	Recursions  uint64  `json:"recursions"`
+	UnseenEnds  uint64  `json:"unseen_ends"` // at most, as is the next
+	UnseenForks uint64  `json:"unseen_forks"`
+	Runs        *uint64 `json:"runs"`
+	Depth       *uint64 `json:"log_depth"` // at least, as are the next two
+	Killed      *uint64 `json:"log_killed"`
+	Left        *uint64 `json:"log_left"`
 }
 
 // gap is a breakpoint that is missing in a process.
@@ -31,7 +33,10 @@ func (x Extra) kernel() *kernelCounts {
 	if x.Kernel == nil {
 		return nil
 	}
-	k := &kernelCounts{Recursions: x.Kernel.Recursions, Runs: x.Kernel.Runs}
+	k := &kernelCounts{
+		Recursions: x.Kernel.Recursions, Runs: x.Kernel.Runs,
+		UnseenEnds: x.Kernel.UnseenEnds, UnseenForks: x.Kernel.UnseenForks,
+	}
 	if l := x.Kernel.Log; l != nil {
 		k.Depth, k.Killed, k.Left = &l.Depth, &l.Killed, &l.Left
 	}

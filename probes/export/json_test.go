@@ -159,7 +159,7 @@ func TestFindings(t *testing.T) {
 		Why: func(st *probes.Stats) probes.Explanation {
 			return probes.Explanation{Causes: []string{"of " + st.Kind.String(), "more"}}
 		},
-		Gaps: []probes.Gap{{Probe: 1, PID: 77, Why: "missing"}}, Kernel: &probes.KernelCounts{Runs: &runs},
+		Gaps: []probes.Gap{{Probe: 1, PID: 77, Why: "missing"}}, Kernel: &probes.KernelCounts{UnseenEnds: 2, UnseenForks: 3, Runs: &runs},
 	}
 	var b bytes.Buffer
 	if err := JSONWith(&b, s, found); err != nil {
@@ -167,7 +167,7 @@ func TestFindings(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"why":null,"audit":null},{"id":1,`, `"why":"of uprobe; more","audit":null}]`, `"gaps":[{"probe":1,"pid":77,"why":"missing"}]`,
-		`"kernel_counts":{"recursions":0,"runs":7,"log_depth":null,"log_killed":null,"log_left":null}`,
+		`"kernel_counts":{"recursions":0,"unseen_ends":2,"unseen_forks":3,"runs":7,"log_depth":null,"log_killed":null,"log_left":null}`,
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s is not in %s", want, b.String())

@@ -96,7 +96,21 @@ func (f *findings) inexact(names map[probes.ID]string) []string {
 	for _, g := range f.gaps {
 		all.add("%[2]s: "+escaped(g.Why), 1, names[g.Probe])
 	}
-	return append(append([]string(nil), f.doubts...), all.sentences()...)
+	return slices.Concat(f.doubts, f.unseen(), all.sentences())
+}
+
+// unseen is what the kernel did not show us.
+func (f *findings) unseen() (all []string) {
+	if f.kernel == nil {
+		return nil
+	}
+	if n := f.kernel.UnseenEnds; n > 0 {
+		all = append(all, "up to "+format.Count(n)+" ends of threads were not seen: calls that they ended may be counted as in flight")
+	}
+	if n := f.kernel.UnseenForks; n > 0 {
+		all = append(all, "up to "+format.Count(n)+" new processes were not seen: their hits may be missing")
+	}
+	return all
 }
 
 // explained is how many different reasons are printed.

@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"uprobetop/bpf/bpftest"
+	"uprobetop/probes"
 )
 
 // silent starts a process that maps a library in a way in which it is not counted, or
@@ -64,7 +66,7 @@ func TestStatWhy(t *testing.T) {
 			gaps = `"gaps":[{"probe":0,"pid":#,"why":"libwhy.so is mapped shared by silent #: `
 		}
 		says(gaps, "-o", "json")
-		says(`"kernel_counts":{"recursions":0,"runs":`, "-o", "json")
+		says(`"kernel_counts":{"recursions":0,"unseen_ends":0,"unseen_forks":0,"runs":`, "-o", "json")
 	}
 }
 
@@ -75,5 +77,22 @@ func TestStatWhyOfCommand(t *testing.T) {
 	r := run(t, "stat", "-v", library, "provided", "--", program, "idle", library, "provided")
 	if !strings.Contains(r.out, "no call reached provided of "+library) || !strings.Contains(r.out, "exact: every hit is counted") {
 		t.Errorf("%s%s", r.out, r.errors)
+	}
+}
+
+// What the kernel did not show makes the numbers inexact, each kind in its words.
+func TestUnseen(t *testing.T) {
+	for _, c := range []struct {
+		kernel probes.KernelCounts
+		want   []string
+	}{
+		{probes.KernelCounts{}, nil},
+		{probes.KernelCounts{UnseenEnds: 1500}, []string{"up to 1,500 ends of threads were not seen: calls that they ended may be counted as in flight"}},
+		{probes.KernelCounts{UnseenForks: 2}, []string{"up to 2 new processes were not seen: their hits may be missing"}},
+	} {
+		f := &findings{kernel: &c.kernel}
+		if got := f.inexact(nil); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.kernel, got, c.want)
+		}
 	}
 }
