@@ -22,6 +22,7 @@
 #include "calls.h"
 #include "returns.h"
 #include "hist.h"
+#include "shares.h"
 
 char __license[] SEC("license") = "Dual BSD/GPL";
 
@@ -100,6 +101,8 @@ static __always_inline int session_enter(struct pt_regs *ctx, struct probe_switc
 		return 1;
 	}
 	add(c, CELL_HITS, 1);
+	if (sw->flags & SWITCH_WATCHED)
+		share_hit(sw->cookie);
 	if (returns_pending(bpf_get_current_task_btf()) >= MAX_URETPROBE_DEPTH) {
 		add(c, CELL_MISSED_DEPTH, 1);
 		return 1;
@@ -132,6 +135,8 @@ static __always_inline void session_leave(struct pt_regs *ctx, struct probe_swit
 	if (latency >= sw->slow_ns)
 		report_session(ctx, c, sw->cookie, now - latency, now);
 	record_latency(sw->hist, c, latency);
+	if (sw->flags & SWITCH_WATCHED)
+		share_return(sw->cookie, latency);
 	add(c, CELL_RETURNED, 1);
 }
 

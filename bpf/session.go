@@ -95,6 +95,9 @@ func loadSessionProgram(maps *uprobetopMaps, o Options, cpus int) (*ebpf.Program
 		"cgroups":          maps.Cgroups,
 		"contexts":         maps.Contexts,
 		"hists":            maps.Hists,
+		"other_shares":     maps.OtherShares,
+		"shares":           maps.Shares,
+		"shares_full":      maps.SharesFull,
 		"switches":         maps.Switches,
 	}}); err != nil {
 		return nil, fmt.Errorf("the kernel does not load the BPF program of sessions: %w", err)
