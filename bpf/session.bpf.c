@@ -143,14 +143,16 @@ static __always_inline void session_leave(struct pt_regs *ctx, struct probe_swit
 SEC("uprobe.session")
 int session(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns(); /* first: our own time is not the function's */
+	_Bool leaving = SESSION(bpf_session_is_return, ctx);
+	/* First, but a hit reads the clock last: our own time is not the function's. */
+	__u64 now = leaving ? bpf_ktime_get_ns() : 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct probe_switch *sw = switch_of(cookie);
 	struct cell *c = sw ? cell_of(cookie) : 0;
 
 	if (!sw || !c)
 		return 1;
-	if (!SESSION(bpf_session_is_return, ctx))
+	if (!leaving)
 		return session_enter(ctx, sw, c);
 	session_leave(ctx, sw, c, now);
 	return 0;
