@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The cold path: writes the cells and histogram groups that changed since they
- * were last sent. What was sent is remembered as one sum of monotone counters,
- * taken from the very values in the record, and only once its place in the ring
- * was had: a full ring delays a number and never loses it.
+ * The cold path: writes the cells, the histogram groups and the entries of threads
+ * (shares.h) that changed since they were last sent. What was sent is remembered as
+ * one sum of monotone counters, and only once its place in the ring was had: a full
+ * ring delays a number and never loses it. The sum is of the very values in the
+ * record, or of what was read before them.
  *
  * What the loops share lives in a map, not on the stack: the verifier then has
  * nothing to follow from one turn to the next.
@@ -236,6 +237,58 @@ int flush(struct flush_args *args)
 			submit(r);
 		}
 	}
+	*args = a;
+	return 0;
+}
+
+/*
+ * Writes an entry of a thread if it has changed, once a pass: a thread that never
+ * rests keeps nobody waiting.
+ */
+static long flush_share(void *map, struct share_key *key, struct share *s, struct share_args *a)
+{
+	/* Before it is read for the record: what comes between is sent again. */
+	__u64 sum = s->hits + s->returned + s->sum_ns;
+	struct share_record *r;
+
+	if (sum == s->sent || s->pass == a->pass)
+		return 0;
+	/* The first is always sent: a run makes progress. */
+	r = a->count && bpf_ktime_get_ns() >= a->deadline ? 0 : bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		a->more = 1;
+		return 1;
+	}
+	r->kind = RECORD_SHARE;
+	r->unused = 0;
+	r->cookie = key->cookie;
+	r->at = bpf_ktime_get_ns();
+	r->tgid = key->tgid;
+	r->tid = key->tid;
+	if (bpf_probe_read_kernel(&r->share, sizeof(r->share), s)) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+		return 0;
+	}
+	s->sent = sum;
+	s->pass = a->pass;
+	a->count++;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("syscall")
+int flush_shares(struct share_args *args)
+{
+	volatile __u32 *full = no_room();
+	struct share_args a = *args;
+
+	a.deadline = bpf_ktime_get_ns() + a.budget_ns;
+	a.count = a.more = 0;
+	bpf_for_each_map_elem(&shares, flush_share, &a, 0);
+	if (!a.more)
+		bpf_for_each_map_elem(&other_shares, flush_share, &a, 0);
+	if (full && !a.more)
+		*full = 0;
 	*args = a;
 	return 0;
 }

@@ -22,6 +22,7 @@
 #include "calls.h"
 #include "returns.h"
 #include "hist.h"
+#include "shares.h"
 
 char __license[] SEC("license") = "Dual BSD/GPL";
 
@@ -100,6 +101,8 @@ static __always_inline int session_enter(struct pt_regs *ctx, struct probe_switc
 		return 1;
 	}
 	add(c, CELL_HITS, 1);
+	if (sw->flags & SWITCH_WATCHED)
+		share_hit(sw->cookie);
 	if (returns_pending(bpf_get_current_task_btf()) >= MAX_URETPROBE_DEPTH) {
 		add(c, CELL_MISSED_DEPTH, 1);
 		return 1;
@@ -132,20 +135,24 @@ static __always_inline void session_leave(struct pt_regs *ctx, struct probe_swit
 	if (latency >= sw->slow_ns)
 		report_session(ctx, c, sw->cookie, now - latency, now);
 	record_latency(sw->hist, c, latency);
+	if (sw->flags & SWITCH_WATCHED)
+		share_return(sw->cookie, latency);
 	add(c, CELL_RETURNED, 1);
 }
 
 SEC("uprobe.session")
 int session(struct pt_regs *ctx)
 {
-	__u64 now = bpf_ktime_get_ns(); /* first: our own time is not the function's */
+	_Bool leaving = SESSION(bpf_session_is_return, ctx);
+	/* First, but a hit reads the clock last: our own time is not the function's. */
+	__u64 now = leaving ? bpf_ktime_get_ns() : 0;
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct probe_switch *sw = switch_of(cookie);
 	struct cell *c = sw ? cell_of(cookie) : 0;
 
 	if (!sw || !c)
 		return 1;
-	if (!SESSION(bpf_session_is_return, ctx))
+	if (!leaving)
 		return session_enter(ctx, sw, c);
 	session_leave(ctx, sw, c, now);
 	return 0;

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attachSession is BPF_TRACE_UPROBE_SESSION, which cilium/ebpf does not export.
-const attachSession = ebpf.AttachType(57)
+// AttachSession is BPF_TRACE_UPROBE_SESSION, which cilium/ebpf does not export.
+const AttachSession = ebpf.AttachType(57)
 
 // HaveSession tells whether a program can run at a hit and at its return, with a
 // cookie that the kernel carries from one to the other (Linux 6.13, commit
@@ -27,7 +27,7 @@ func HaveSession() error {
 	}
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 		Type:         ebpf.Kprobe,
-		AttachType:   attachSession,
+		AttachType:   AttachSession,
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 		License:      "GPL",
 	})
@@ -39,7 +39,7 @@ func HaveSession() error {
 	}
 	defer prog.Close()
 	// EBADF: it went on to look at the path, which is no file.
-	switch _, err := linkUprobes(prog, attachSession, Points{Path: "/", Offsets: []uint64{0}}); {
+	switch _, err := linkUprobes(prog, AttachSession, Points{Path: "/", Offsets: []uint64{0}}); {
 	case errors.Is(err, unix.EBADF):
 		return nil
 	case errors.Is(err, unix.EINVAL):
@@ -95,6 +95,9 @@ func loadSessionProgram(maps *uprobetopMaps, o Options, cpus int) (*ebpf.Program
 		"cgroups":          maps.Cgroups,
 		"contexts":         maps.Contexts,
 		"hists":            maps.Hists,
+		"other_shares":     maps.OtherShares,
+		"shares":           maps.Shares,
+		"shares_full":      maps.SharesFull,
 		"switches":         maps.Switches,
 	}}); err != nil {
 		return nil, fmt.Errorf("the kernel does not load the BPF program of sessions: %w", err)
@@ -112,7 +115,7 @@ type Points struct {
 // LinkSession puts Objects.Session on points. Closing takes it away. An error is the
 // kernel's number, or os.ErrNotExist if there is no such process.
 func LinkSession(session *ebpf.Program, p Points) (io.Closer, error) {
-	fd, err := linkUprobes(session, attachSession, p)
+	fd, err := linkUprobes(session, AttachSession, p)
 	if errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("process %d has ended: %w", p.PID, os.ErrNotExist)
 	}

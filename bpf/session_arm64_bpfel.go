@@ -24,6 +24,9 @@ const (
 	sessionMapCgroups         = "cgroups"
 	sessionMapContexts        = "contexts"
 	sessionMapHists           = "hists"
+	sessionMapOtherShares     = "other_shares"
+	sessionMapShares          = "shares"
+	sessionMapSharesFull      = "shares_full"
 	sessionMapSwitches        = "switches"
 	sessionProgSession        = "session"
 	sessionVarByCgroup        = "by_cgroup"
@@ -96,6 +99,9 @@ type sessionMapSpecs struct {
 	Cgroups         *ebpf.MapSpec `ebpf:"cgroups"`
 	Contexts        *ebpf.MapSpec `ebpf:"contexts"`
 	Hists           *ebpf.MapSpec `ebpf:"hists"`
+	OtherShares     *ebpf.MapSpec `ebpf:"other_shares"`
+	Shares          *ebpf.MapSpec `ebpf:"shares"`
+	SharesFull      *ebpf.MapSpec `ebpf:"shares_full"`
 	Switches        *ebpf.MapSpec `ebpf:"switches"`
 }
 
@@ -144,6 +150,9 @@ type sessionMaps struct {
 	Cgroups         *ebpf.Map `ebpf:"cgroups"`
 	Contexts        *ebpf.Map `ebpf:"contexts"`
 	Hists           *ebpf.Map `ebpf:"hists"`
+	OtherShares     *ebpf.Map `ebpf:"other_shares"`
+	Shares          *ebpf.Map `ebpf:"shares"`
+	SharesFull      *ebpf.Map `ebpf:"shares_full"`
 	Switches        *ebpf.Map `ebpf:"switches"`
 }
 
@@ -157,6 +166,9 @@ func (m *sessionMaps) Close() error {
 		m.Cgroups,
 		m.Contexts,
 		m.Hists,
+		m.OtherShares,
+		m.Shares,
+		m.SharesFull,
 		m.Switches,
 	)
 }

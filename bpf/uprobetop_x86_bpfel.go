@@ -263,6 +263,7 @@ const (
 	uprobetopMapSentCells         = "sent_cells"
 	uprobetopMapSentHists         = "sent_hists"
 	uprobetopMapShares            = "shares"
+	uprobetopMapSharesFull        = "shares_full"
 	uprobetopMapStacks            = "stacks"
 	uprobetopMapStacksByThread    = "stacks_by_thread"
 	uprobetopMapSwitches          = "switches"
@@ -290,7 +291,6 @@ const (
 	uprobetopVarMaxTimed          = "max_timed"
 	uprobetopVarOneClock          = "one_clock"
 	uprobetopVarPidNamespace      = "pid_namespace"
-	uprobetopVarSharesFull        = "shares_full"
 	uprobetopVarStackless         = "stackless"
 	uprobetopVarTickNs            = "tick_ns"
 	uprobetopVarUnfollowed        = "unfollowed"
@@ -382,6 +382,7 @@ type uprobetopMapSpecs struct {
 	SentCells       *ebpf.MapSpec `ebpf:"sent_cells"`
 	SentHists       *ebpf.MapSpec `ebpf:"sent_hists"`
 	Shares          *ebpf.MapSpec `ebpf:"shares"`
+	SharesFull      *ebpf.MapSpec `ebpf:"shares_full"`
 	Stacks          *ebpf.MapSpec `ebpf:"stacks"`
 	StacksByThread  *ebpf.MapSpec `ebpf:"stacks_by_thread"`
 	Switches        *ebpf.MapSpec `ebpf:"switches"`
@@ -404,7 +405,6 @@ type uprobetopVariableSpecs struct {
 	MaxTimed          *ebpf.VariableSpec `ebpf:"max_timed"`
 	OneClock          *ebpf.VariableSpec `ebpf:"one_clock"`
 	PidNamespace      *ebpf.VariableSpec `ebpf:"pid_namespace"`
-	SharesFull        *ebpf.VariableSpec `ebpf:"shares_full"`
 	Stackless         *ebpf.VariableSpec `ebpf:"stackless"`
 	TickNs            *ebpf.VariableSpec `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
@@ -457,6 +457,7 @@ type uprobetopMaps struct {
 	SentCells       *ebpf.Map `ebpf:"sent_cells"`
 	SentHists       *ebpf.Map `ebpf:"sent_hists"`
 	Shares          *ebpf.Map `ebpf:"shares"`
+	SharesFull      *ebpf.Map `ebpf:"shares_full"`
 	Stacks          *ebpf.Map `ebpf:"stacks"`
 	StacksByThread  *ebpf.Map `ebpf:"stacks_by_thread"`
 	Switches        *ebpf.Map `ebpf:"switches"`
@@ -479,6 +480,7 @@ func (m *uprobetopMaps) Close() error {
 		m.SentCells,
 		m.SentHists,
 		m.Shares,
+		m.SharesFull,
 		m.Stacks,
 		m.StacksByThread,
 		m.Switches,
@@ -502,7 +504,6 @@ type uprobetopVariables struct {
 	MaxTimed          *ebpf.Variable `ebpf:"max_timed"`
 	OneClock          *ebpf.Variable `ebpf:"one_clock"`
 	PidNamespace      *ebpf.Variable `ebpf:"pid_namespace"`
-	SharesFull        *ebpf.Variable `ebpf:"shares_full"`
 	Stackless         *ebpf.Variable `ebpf:"stackless"`
 	TickNs            *ebpf.Variable `ebpf:"tick_ns"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`

@@ -1,6 +1,7 @@
 package probes
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"uprobetop/bpf"
 	"uprobetop/bpf/bpftest"
 	"uprobetop/symbols"
 )
@@ -45,6 +47,7 @@ func emptyProgram(t testing.TB, method Method) *ebpf.Program {
 type contender struct {
 	name   string
 	attach func(t testing.TB) (progs []*ebpf.Program, end func())
+	floor  string // the contender that does nothing in the same way; "": floor
 }
 
 func tierOf(method Method) attacher {
@@ -55,7 +58,7 @@ func tierOf(method Method) attacher {
 }
 
 func floorOf(method Method, kind Kind, f *symbols.File) contender {
-	return contender{"floor", func(t testing.TB) ([]*ebpf.Program, func()) {
+	return contender{name: "floor", attach: func(t testing.TB) ([]*ebpf.Program, func()) {
 		p := emptyProgram(t, method)
 		at := []point{{Point: symbols.Point{Offset: f.Lookup("work5")[0].Offset}}}
 		var all links
@@ -69,13 +72,46 @@ func floorOf(method Method, kind Kind, f *symbols.File) contender {
 }
 
 func oursOf(config Config, kind Kind, f *symbols.File) contender {
-	return contender{"uprobetop", func(t testing.TB) ([]*ebpf.Program, func()) {
+	ours := contender{name: "uprobetop"}
+	if config.InFlight != "" {
+		ours.name += "/" + string(config.InFlight)
+	}
+	if config.InFlight == SessionStore {
+		ours.floor = "floor/session"
+	}
+	ours.attach = func(t testing.TB) ([]*ebpf.Program, func()) {
 		c, err := New(config)
 		bpftest.Require(t, err)
 		place(t, c, request(t, f, kind, "work5"))
 		progs := []*ebpf.Program{c.objs.Enter, c.objs.Leave}[:1+int(kind)]
+		if c.objs.Session != nil { // runs at the hit and at its return
+			progs = []*ebpf.Program{c.objs.Session}
+		}
 		return progs, func() { c.Close() }
+	}
+	return ours
+}
+
+// sessionsOf are our timed probe with session cookies and the floor of it: a program
+// that does nothing, at the hit and at its return. Both have one link instead of two.
+// None if this kernel has no session cookies.
+func sessionsOf(config Config, f *symbols.File) []contender {
+	if bpf.HaveSession() != nil {
+		return nil
+	}
+	floor := contender{name: "floor/session", attach: func(t testing.TB) ([]*ebpf.Program, func()) {
+		p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+			Name: "empty", Type: ebpf.Kprobe, AttachType: bpf.AttachSession, License: "GPL",
+			Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}, // 0: the return, too
+		})
+		bpftest.Require(t, err)
+		at := []point{{Point: symbols.Point{Offset: f.Lookup("work5")[0].Offset}}}
+		l, err := multi{}.attach(p, atBoth, f, at)
+		bpftest.Require(t, err)
+		return []*ebpf.Program{p}, func() { l.Close(); p.Close() }
 	}}
+	config.InFlight = SessionStore
+	return []contender{floor, oursOf(config, Return, f)}
 }
 
 // BenchmarkCostThroughput is the rate of calls of a function that begins with a
@@ -107,13 +143,13 @@ func BenchmarkCostThroughput(b *testing.B) {
 	}
 }
 
-// bpftraceOf is bpftrace with one of its own idioms.
-func bpftraceOf(kind Kind, f *symbols.File) contender {
+// bpftraceOf is bpftrace with one of its own idioms. by: "", or a key of its map.
+func bpftraceOf(kind Kind, by string, f *symbols.File) contender {
 	at := ":" + f.Path + ":work5 "
-	script := "uprobe" + at + "{ @ = count(); }"
+	script := "uprobe" + at + "{ @" + by + " = count(); }"
 	if kind == Return {
 		script = "uprobe" + at + "{ @start[tid] = nsecs; } uretprobe" + at +
-			"/@start[tid]/ { @ns = hist(nsecs - @start[tid]); delete(@start[tid]); }"
+			"/@start[tid]/ { @ns" + by + " = hist(nsecs - @start[tid]); delete(@start[tid]); }"
 	}
 	return rivalOf(kind, "bpftrace", "-e", script)
 }
@@ -123,7 +159,7 @@ func funclatencyOf(f *symbols.File) contender { return rivalOf(Return, "funclate
 
 // rivalOf is another program that probes work5 until it is interrupted.
 func rivalOf(kind Kind, name string, args ...string) contender {
-	return contender{name, func(t testing.TB) ([]*ebpf.Program, func()) {
+	return contender{name: name, attach: func(t testing.TB) ([]*ebpf.Program, func()) {
 		cmd := exec.Command(name, args...)
 		var said strings.Builder
 		cmd.Stderr = &said
@@ -179,24 +215,30 @@ func BenchmarkCostKernel(b *testing.B) {
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	bpftest.Require(b, err)
 	defer stats.Close()
-	timing := []contender{bpftraceOf(Return, f), funclatencyOf(f)}
+	timing := []contender{bpftraceOf(Return, "", f), funclatencyOf(f)}
+	byMulti := func(c Config) Config { c.Attach = UprobeMulti; return c }
+	stores := append([]contender{oursOf(byMulti(Config{InFlight: HashStore}), Return, f)}, sessionsOf(byMulti(Config{}), f)...)
 	for _, job := range []struct {
 		name   string
 		kind   Kind
 		config Config
+		others []contender // of our own stores
 		rivals []contender
 	}{
-		{"count", Entry, Config{}, []contender{bpftraceOf(Entry, f)}},
-		{"pair", Return, Config{}, timing},
-		{"watched", Return, Config{Slow: time.Hour}, timing}, // for slow calls, of which there is none
-		{"reported", Return, Config{Slow: 1}, timing},        // every call, as far as the rate limit lets them
+		{"count", Entry, Config{}, nil, []contender{bpftraceOf(Entry, "", f)}},
+		{"pair", Return, Config{}, stores, timing},
+		{"watched", Return, Config{Slow: time.Hour}, nil, timing}, // for slow calls, of which there is none
+		{"reported", Return, Config{Slow: 1}, nil, timing},        // every call, as far as the rate limit lets them
+		{"threads", Return, Config{Watch: true}, sessionsOf(byMulti(Config{Watch: true}), f), []contender{bpftraceOf(Return, "[tid]", f)}},
 	} {
 		b.Run(job.name, func(b *testing.B) {
-			job.config.Attach = UprobeMulti
-			all := []contender{floorOf(UprobeMulti, job.kind, f), oursOf(job.config, job.kind, f)}
+			ours := oursOf(byMulti(job.config), job.kind, f)
+			all := append([]contender{floorOf(UprobeMulti, job.kind, f), ours}, job.others...)
+			var rivals []string
 			for _, r := range job.rivals {
 				if _, missing := exec.LookPath(r.name); missing == nil {
 					all = append(all, r)
+					rivals = append(rivals, r.name)
 				}
 			}
 			took := map[string][]float64{}
@@ -209,21 +251,23 @@ func BenchmarkCostKernel(b *testing.B) {
 					end()
 				}
 			}
-			floor := median(took["floor"])
-			ours := median(took["uprobetop"]) - floor
-			b.ReportMetric(floor, "ns/hit-floor")
-			b.ReportMetric(ours, "ns/hit")
-			for _, r := range all[2:] {
-				theirs := median(took[r.name]) - floor
-				b.ReportMetric(theirs, "ns/hit-"+r.name)
-				b.ReportMetric(ours/theirs, "of-"+r.name)
+			net := map[string]float64{}
+			for _, c := range all {
+				net[c.name] = median(took[c.name])
+				if !strings.HasPrefix(c.name, "floor") {
+					net[c.name] -= median(took[cmp.Or(c.floor, "floor")])
+				}
+				b.ReportMetric(net[c.name], "ns/hit-"+c.name)
+			}
+			for _, r := range rivals {
+				b.ReportMetric(net[ours.name]/net[r], "of-"+r)
 			}
 		})
 	}
 }
 
 // perHit is the run time of programs, in ns a hit. Each must have run once a hit
-// (the floor's one program as often as it is attached).
+// (an empty one as often as it is attached, one of sessions twice).
 func perHit(t testing.TB, progs []*ebpf.Program, hits uint64) float64 {
 	t.Helper()
 	var sum float64

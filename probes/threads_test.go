@@ -45,14 +45,21 @@ func checkThreads(t testing.TB, p *Stats) {
 }
 
 // Each thread's calls are its own, and together they are all: with few threads and
-// with many, with room for all rows and not.
-func TestKernelThreads(t *testing.T) {
+// with many, with room for all rows and not, in every store.
+func TestKernelThreads(t *testing.T) { forStores(t, testThreads) }
+
+func testThreads(t *testing.T, config Config) {
 	target := bpftest.Build(t, "calls")
 	f := open(t, target)
+	config.Watch = true
 	for _, tt := range []struct{ threads, room int }{{1, 0}, {64, 0}, {64, 8}, {1000, 0}} {
+		config.Threads = tt.room
 		for _, kind := range []Kind{Entry, Return} {
+			if kind == Entry && config.InFlight != TaskStore {
+				continue // no store is used
+			}
 			t.Run(fmt.Sprintf("%s/%d/%d", kind, tt.threads, tt.room), func(t *testing.T) {
-				c := newCollectorHere(t, Config{Watch: true, Threads: tt.room})
+				c := newCollectorHere(t, config)
 				place(t, c, request(t, f, kind, "work"))
 				each := uint64(min(500, 32000/tt.threads))
 				stop := collecting(t, c)
