@@ -201,6 +201,7 @@ func TestKernelOneEnded(t *testing.T) {
 
 // Who pays is told for each way of attaching.
 func TestHostWide(t *testing.T) {
+	bpftest.Require(t, canProbe())
 	one := Filter{PIDs: []int{1}}
 	if HostWide(one, UprobeMulti) == bpf.ProcessFilter() || !HostWide(one, PerfEvent) || !HostWide(Filter{}, UprobeMulti) ||
 		!HostWide(Filter{PIDs: []int{1}, Follow: true}, UprobeMulti) || !HostWide(Filter{Cgroups: []string{"/"}}, "") {

@@ -1,8 +1,6 @@
 package probes
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,18 +41,7 @@ func TestKernelClones(t *testing.T) {
 // compiled builds a source of testdata with a compiler.
 func compiled(t *testing.T, source, compiler string, flags ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(compiler)
-	if err != nil {
-		t.Skipf("no compiler: %v", err)
-	}
-	out := filepath.Join(t.TempDir(), "program")
-	args := append(append([]string{}, flags...), "-o", out, filepath.Join("testdata", source))
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "RUSTC_BOOTSTRAP=1") // names of the old form are asked for by an option that is not stable
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v\n%s", compiler, args, err, msg)
-	}
-	return out
+	return bpftest.CompileWith(t, "program", compiler, append(slices.Clone(flags), filepath.Join("testdata", source))...)
 }
 
 // What people type for functions of C++ and Rust is found, listed readably, and

@@ -141,11 +141,12 @@ func comeAndGo(ctx context.Context, t *testing.T, c *Collector, f *symbols.File,
 
 // usage is what must not grow.
 type usage struct {
-	Target, Ours   int // resident memory, kB
-	Heap           int // of Go, in use, kB
-	Files          int // that we have open
-	Programs, Maps int // in the kernel, of everybody
-	MapBytes       int // of our maps
+	Target, Ours int // resident memory, kB
+	Heap         int // of Go, in use, kB
+	Files        int // that we have open
+	Programs     int // that this process holds
+	Maps         int // in the kernel, of everybody
+	MapBytes     int // of our maps
 }
 
 func measure(t *testing.T, pid int) (u usage) {
@@ -169,7 +170,7 @@ func measure(t *testing.T, pid int) (u usage) {
 			}
 		}
 	}
-	u.Programs = len(programs(t))
+	u.Programs = len(programs(t, os.Getpid()))
 	var id ebpf.MapID
 	for {
 		next, err := ebpf.MapGetNextID(id)

@@ -34,6 +34,11 @@ func Main(m *testing.M) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tests run beside those of other packages: %v\n", err)
 	}
+	if made.dir, err = os.MkdirTemp("", "uprobetop-test"); err != nil {
+		fmt.Fprintf(os.Stderr, "tests compile every program anew: %v\n", err)
+	} else {
+		defer os.RemoveAll(made.dir)
+	}
 	return m.Run()
 }
 
@@ -68,32 +73,6 @@ func Long(t testing.TB) {
 // Emulated tells that this machine is emulated, as .ci/init says: all takes some ten
 // times as long, so that a tenth of the hits is preempted as often.
 func Emulated() bool { return os.Getenv("UPROBETOP_EMULATED") == "1" }
-
-// Build compiles testdata/NAME.c and returns the program's path; with
-// UPROBETOP_TARGETS set to a directory it is taken from there instead. Where
-// there is no compiler the test is skipped.
-func Build(t testing.TB, name string, flags ...string) string {
-	t.Helper()
-	if dir := os.Getenv("UPROBETOP_TARGETS"); dir != "" {
-		return filepath.Join(dir, name)
-	}
-	return Compile(t, filepath.Join("testdata", name+".c"), flags...)
-}
-
-// Compile compiles one C source with gcc and returns the program's path.
-func Compile(t testing.TB, source string, flags ...string) string {
-	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("there is no gcc")
-	}
-	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
-	args := append([]string{"-O2", "-pthread", "-fno-omit-frame-pointer", "-o", out, source}, flags...)
-	if msg, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, msg)
-	}
-	return out
-}
 
 // Object compiles the BPF programs with a fault and returns the object; with
 // UPROBETOP_TARGETS set to a directory it is taken from there instead. The faults
