@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"uprobetop/bpf"
+	"uprobetop/symbols"
 )
 
 // EndedNote is the note of a probe that is gone, if it has no other.
@@ -169,12 +170,30 @@ func (c *Collector) Leaving() Progress {
 }
 
 // Followed is how many processes the filter lets through now.
-func (c *Collector) Followed() int { return c.objs.Admitted() }
+func (c *Collector) Followed() (int, error) {
+	pids, err := c.objs.Admitted()
+	return len(pids), err
+}
 
 // ended tells that nobody is left who could be hit: of those who were named, and of
 // those whom these started.
-func (c *Collector) ended() bool {
-	return c.config.Ended != nil && c.config.Ended() && !(c.config.Filter.Follow && c.Followed() > 0)
+func (c *Collector) ended() (bool, error) {
+	if c.config.Ended == nil || !c.config.Ended() {
+		return false, nil
+	}
+	for c.config.Filter.Follow {
+		pid, found, err := c.objs.AnyAdmitted()
+		if err != nil || !found {
+			return err == nil, err
+		}
+		if symbols.Runs(pid) {
+			return false, nil
+		}
+		if err := c.objs.Dismiss(pid); err != nil { // its hook was skipped, or comes now
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Collect takes a snapshot now.
@@ -198,7 +217,11 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	if err := c.unwatch(unwatched); err != nil {
 		return nil, err
 	}
-	s := c.snapshot()
+	gone, err := c.ended()
+	if err != nil {
+		return nil, err
+	}
+	s := c.snapshot(gone)
 	if err := c.lookInside(s); err != nil {
 		return nil, err
 	}
@@ -296,7 +319,7 @@ func (c *Collector) take(raw []byte) (tick bool, err error) {
 }
 
 // snapshot makes an immutable copy of all the numbers.
-func (c *Collector) snapshot() *Snapshot {
+func (c *Collector) snapshot(gone bool) *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.decoder.at
@@ -307,7 +330,7 @@ func (c *Collector) snapshot() *Snapshot {
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: wall,
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, InFlight: c.last.InFlight, Filter: c.last.Filter,
-		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
+		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: gone, Final: c.final,
 		Calls: c.decoder.takeCalls(wall), Placing: c.toPlace, Leaving: c.toLeave,
 	}
 	if c.started != 0 {
