@@ -17,7 +17,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
-	"golang.org/x/sys/unix"
 )
 
 //go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type share -type share_key -type share_record -type share_args -type share_size -type share_thread -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
@@ -362,13 +361,10 @@ func (l *Objects) Inside() (io.ReadCloser, error) {
 	return r, nil
 }
 
-// End says that counting ends now: the calls in flight grow no older.
-func (l *Objects) End() error {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return fmt.Errorf("the clock cannot be read: %w", err)
-	}
-	if err := l.objs.Ended.Set(uint64(now.Nano())); err != nil {
+// End says when counting ended, by CLOCK_MONOTONIC in ns: the calls in flight grew no
+// older.
+func (l *Objects) End(at uint64) error {
+	if err := l.objs.Ended.Set(at); err != nil {
 		return fmt.Errorf("cannot tell the BPF programs that counting ends: %w", err)
 	}
 	return nil

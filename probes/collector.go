@@ -102,7 +102,7 @@ type Collector struct {
 	lastAt  uint64 // when last was, on the clock of monotonic; 0: there was none
 
 	nextLook time.Time // when the calls in flight may be enumerated again
-	looked   bool      // it was done for the last time: nothing is left to tell of them
+	looked   bool      // it was done for the last time: the kernel no longer tells whose they are
 
 	mu        sync.Mutex      // guards what follows
 	probes    []*probe        // in order of ID
@@ -120,7 +120,7 @@ type Collector struct {
 	entries   int // probes that have entries of threads in the kernel
 	unwatched []unwatched
 	witnesses []*witness
-	audited   bool // nothing of ours runs any more: the witnesses can be held against it
+	settled   bool // nothing runs that changes a number: the snapshot that follows is the last
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -203,6 +203,9 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	c.mu.Lock()
 	retired, unwatched := c.retired, c.unwatched
 	c.retired, c.unwatched = nil, nil
+	// Those that were not stopped one by one go at the end, when nothing runs that
+	// changes a number, and take with them what is known of the calls in flight.
+	last := slices.ContainsFunc(retired, func(p *probe) bool { return p.state == Attached })
 	c.mu.Unlock()
 	if err := c.bury(c.dead); err != nil {
 		return nil, err
@@ -222,7 +225,7 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		return nil, err
 	}
 	s := c.snapshot(gone)
-	if err := c.lookInside(s); err != nil {
+	if err := c.lookInside(s, last); err != nil {
 		return nil, err
 	}
 	if c.config.Tap != nil {
@@ -235,7 +238,6 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		}
 	}
 	c.dead = retired
-	c.looked = c.looked || s.Final && len(retired) > 0
 	c.latest.Store(s)
 	return s, nil
 }
@@ -330,7 +332,7 @@ func (c *Collector) snapshot(gone bool) *Snapshot {
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: wall,
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, InFlight: c.last.InFlight, Filter: c.last.Filter,
-		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: gone, Final: c.final,
+		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: gone, Final: c.settled,
 		Calls: c.decoder.takeCalls(wall), Placing: c.toPlace, Leaving: c.toLeave,
 	}
 	if c.started != 0 {
@@ -359,7 +361,7 @@ func (c *Collector) snapshot(gone bool) *Snapshot {
 			st.Threads = c.decoder.takeThreads(p.cookie, between(c.started, p.watch.since))
 		}
 		st.rates(c.last.Find(p.ID), st.count(s, stood))
-		if w := p.witness; w != nil && stood && c.audited && w.end.settled {
+		if w := p.witness; w != nil && stood && c.settled && w.end.settled {
 			st.Audit = w.audit(st.Hits + st.Filtered)
 		}
 		s.Probes = append(s.Probes, st)
@@ -390,7 +392,7 @@ func (c *Collector) Finish() (*Snapshot, error) {
 		<-c.away
 	}
 	c.mu.Lock()
-	c.audited = true
+	c.settled = true
 	c.mu.Unlock()
 	return c.Collect()
 }
@@ -403,10 +405,7 @@ func (c *Collector) Halt() { c.halts() }
 // stays where it is, until Halt.
 func (c *Collector) Quiet() {
 	c.mu.Lock()
-	if !c.final {
-		c.final = true
-		_ = c.objs.End() // else the calls that hang then look a little older
-	}
+	c.final = true
 	c.mu.Unlock()
 	c.placing.Wait()
 	c.mu.Lock()
@@ -420,6 +419,7 @@ func (c *Collector) Quiet() {
 	c.silence(standing...)
 	if c.stopped == 0 {
 		c.stopped = monotonic()
+		_ = c.objs.End(c.stopped) // else the calls that hang then look a little older
 	}
 }
 

@@ -73,7 +73,7 @@ type Snapshot struct {
 	Method   string        // how probes are attached: uprobe_multi
 	InFlight Store         // where calls in flight are kept; empty: TaskStore
 	Gone     bool          // the target has ended
-	Final    bool          // the last one: every probe is taken away
+	Final    bool          // the last one: no hit counts any more, and no number changes
 	Filter   Filter
 	Probes   []Stats // in order of ID
 	Lost     Lost
