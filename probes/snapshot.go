@@ -267,6 +267,9 @@ func (s *Stats) count(of *Snapshot, stood bool) (part time.Duration) {
 		end = min(end, s.Halted)
 	}
 	s.Counted = max(end-s.Placed, 0)
+	if s.Threads != nil {
+		s.Threads.Counted = max(end-s.Threads.Since, 0)
+	}
 	return max(end-max(s.Placed, of.Elapsed-of.Interval), 0)
 }
 
