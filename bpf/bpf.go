@@ -17,7 +17,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
-	"golang.org/x/sys/unix"
 )
 
 //go:generate go tool bpf2go -tags linux -cc clang-19 -strip llvm-strip-19 -target amd64,arm64 -go-package bpf -type cell -type cell_field -type probe_switch -type switch_flags -type hist -type record -type record_kind -type call -type thread_field -type call_known -type share -type share_key -type share_record -type share_args -type share_size -type share_thread -type filter_size -type flush_args uprobetop uprobetop.bpf.c -- -O2 -Wall -Wextra -Wno-unused-parameter -Werror -mcpu=v1 -I/usr/include/x86_64-linux-gnu
@@ -356,13 +355,10 @@ func (l *Objects) Inside() (io.ReadCloser, error) {
 	return r, nil
 }
 
-// End says that counting ends now: the calls in flight grow no older.
-func (l *Objects) End() error {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return fmt.Errorf("the clock cannot be read: %w", err)
-	}
-	if err := l.objs.Ended.Set(uint64(now.Nano())); err != nil {
+// End says when counting ended, by CLOCK_MONOTONIC in ns: the calls in flight grew no
+// older.
+func (l *Objects) End(at uint64) error {
+	if err := l.objs.Ended.Set(at); err != nil {
 		return fmt.Errorf("cannot tell the BPF programs that counting ends: %w", err)
 	}
 	return nil
@@ -442,6 +438,14 @@ func (l *Objects) Admit(pid int) error {
 	return nil
 }
 
+// Dismiss takes a process off the list of Admit, if it is on it.
+func (l *Objects) Dismiss(pid int) error {
+	if err := l.objs.Admitted.Delete(uint32(pid)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("cannot take process %d out of the filter: %w", pid, err)
+	}
+	return nil
+}
+
 // AdmitThread lets a thread through the filter.
 func (l *Objects) AdmitThread(tid int) error {
 	if err := l.objs.AdmittedThreads.Put(uint32(tid), uint8(1)); err != nil {
@@ -464,15 +468,30 @@ func (l *Objects) AdmitCgroup(i int, directory string) error {
 	return nil
 }
 
-// Admitted is how many processes the filter lets through.
-func (l *Objects) Admitted() int { return len(l.AdmittedPIDs()) }
-
-// AdmittedPIDs is which processes the filter lets through by their number.
-func (l *Objects) AdmittedPIDs() (pids []int) {
-	var pid uint32
-	var yes uint8
-	for all := l.objs.Admitted.Iterate(); all.Next(&pid, &yes); {
-		pids = append(pids, int(pid))
+// Admitted is which processes the filter lets through by their number.
+func (l *Objects) Admitted() ([]int, error) {
+	most := l.objs.Admitted.MaxEntries()
+	keys, values := make([]uint32, most), make([]uint8, most)
+	n, err := l.objs.Admitted.BatchLookup(new(ebpf.MapBatchCursor), keys, values, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // that is the end of the list
+		return nil, fmt.Errorf("the filter's list of processes cannot be read: %w", err)
 	}
-	return pids
+	pids := make([]int, n)
+	for i := range pids {
+		pids[i] = int(keys[i])
+	}
+	return pids, nil
+}
+
+// AnyAdmitted is one of Admitted, if there is any; it takes one system call.
+func (l *Objects) AnyAdmitted() (pid int, found bool, err error) {
+	var key uint32
+	err = l.objs.Admitted.NextKey(nil, &key)
+	switch {
+	case errors.Is(err, ebpf.ErrKeyNotExist):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("the filter's list of processes cannot be read: %w", err)
+	}
+	return int(key), true, nil
 }

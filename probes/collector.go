@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"uprobetop/bpf"
+	"uprobetop/symbols"
 )
 
 // EndedNote is the note of a probe that is gone, if it has no other.
@@ -101,7 +102,7 @@ type Collector struct {
 	lastAt  uint64 // when last was, on the clock of monotonic; 0: there was none
 
 	nextLook time.Time // when the calls in flight may be enumerated again
-	looked   bool      // it was done for the last time: nothing is left to tell of them
+	looked   bool      // it was done for the last time: the kernel no longer tells whose they are
 
 	mu        sync.Mutex      // guards what follows
 	probes    []*probe        // in order of ID
@@ -119,7 +120,7 @@ type Collector struct {
 	entries   int // probes that have entries of threads in the kernel
 	unwatched []unwatched
 	witnesses []*witness
-	audited   bool // nothing of ours runs any more: the witnesses can be held against it
+	settled   bool // nothing runs that changes a number: the snapshot that follows is the last
 
 	placing sync.WaitGroup // calls of Place
 	closing sync.WaitGroup // links that were taken away while others stand
@@ -169,12 +170,30 @@ func (c *Collector) Leaving() Progress {
 }
 
 // Followed is how many processes the filter lets through now.
-func (c *Collector) Followed() int { return c.objs.Admitted() }
+func (c *Collector) Followed() (int, error) {
+	pids, err := c.objs.Admitted()
+	return len(pids), err
+}
 
 // ended tells that nobody is left who could be hit: of those who were named, and of
 // those whom these started.
-func (c *Collector) ended() bool {
-	return c.config.Ended != nil && c.config.Ended() && !(c.config.Filter.Follow && c.Followed() > 0)
+func (c *Collector) ended() (bool, error) {
+	if c.config.Ended == nil || !c.config.Ended() {
+		return false, nil
+	}
+	for c.config.Filter.Follow {
+		pid, found, err := c.objs.AnyAdmitted()
+		if err != nil || !found {
+			return err == nil, err
+		}
+		if symbols.Runs(pid) {
+			return false, nil
+		}
+		if err := c.objs.Dismiss(pid); err != nil { // its hook was skipped, or comes now
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Collect takes a snapshot now.
@@ -184,6 +203,9 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	c.mu.Lock()
 	retired, unwatched := c.retired, c.unwatched
 	c.retired, c.unwatched = nil, nil
+	// Those that were not stopped one by one go at the end, when nothing runs that
+	// changes a number, and take with them what is known of the calls in flight.
+	last := slices.ContainsFunc(retired, func(p *probe) bool { return p.state == Attached })
 	c.mu.Unlock()
 	if err := c.bury(c.dead); err != nil {
 		return nil, err
@@ -198,8 +220,12 @@ func (c *Collector) Collect() (*Snapshot, error) {
 	if err := c.unwatch(unwatched); err != nil {
 		return nil, err
 	}
-	s := c.snapshot()
-	if err := c.lookInside(s); err != nil {
+	gone, err := c.ended()
+	if err != nil {
+		return nil, err
+	}
+	s := c.snapshot(gone)
+	if err := c.lookInside(s, last); err != nil {
 		return nil, err
 	}
 	if c.config.Tap != nil {
@@ -212,7 +238,6 @@ func (c *Collector) Collect() (*Snapshot, error) {
 		}
 	}
 	c.dead = retired
-	c.looked = c.looked || s.Final && len(retired) > 0
 	c.latest.Store(s)
 	return s, nil
 }
@@ -296,7 +321,7 @@ func (c *Collector) take(raw []byte) (tick bool, err error) {
 }
 
 // snapshot makes an immutable copy of all the numbers.
-func (c *Collector) snapshot() *Snapshot {
+func (c *Collector) snapshot(gone bool) *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.decoder.at
@@ -307,7 +332,7 @@ func (c *Collector) snapshot() *Snapshot {
 	s := &Snapshot{
 		Seq: c.last.Seq + 1, At: wall,
 		Kernel: c.last.Kernel, CPUs: c.last.CPUs, Method: c.last.Method, InFlight: c.last.InFlight, Filter: c.last.Filter,
-		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: c.ended(), Final: c.final,
+		Lost: c.decoder.losses(), HeldBack: c.decoder.heldBack, Unfollowed: c.decoder.unfollowed, Gone: gone, Final: c.settled,
 		Calls: c.decoder.takeCalls(wall), Placing: c.toPlace, Leaving: c.toLeave,
 	}
 	if c.started != 0 {
@@ -336,7 +361,7 @@ func (c *Collector) snapshot() *Snapshot {
 			st.Threads = c.decoder.takeThreads(p.cookie, between(c.started, p.watch.since))
 		}
 		st.rates(c.last.Find(p.ID), st.count(s, stood))
-		if w := p.witness; w != nil && stood && c.audited && w.end.settled {
+		if w := p.witness; w != nil && stood && c.settled && w.end.settled {
 			st.Audit = w.audit(st.Hits + st.Filtered)
 		}
 		s.Probes = append(s.Probes, st)
@@ -367,7 +392,7 @@ func (c *Collector) Finish() (*Snapshot, error) {
 		<-c.away
 	}
 	c.mu.Lock()
-	c.audited = true
+	c.settled = true
 	c.mu.Unlock()
 	return c.Collect()
 }
@@ -380,10 +405,7 @@ func (c *Collector) Halt() { c.halts() }
 // stays where it is, until Halt.
 func (c *Collector) Quiet() {
 	c.mu.Lock()
-	if !c.final {
-		c.final = true
-		_ = c.objs.End() // else the calls that hang then look a little older
-	}
+	c.final = true
 	c.mu.Unlock()
 	c.placing.Wait()
 	c.mu.Lock()
@@ -397,6 +419,7 @@ func (c *Collector) Quiet() {
 	c.silence(standing...)
 	if c.stopped == 0 {
 		c.stopped = monotonic()
+		_ = c.objs.End(c.stopped) // else the calls that hang then look a little older
 	}
 }
 

@@ -297,3 +297,17 @@ func TestAllBeginTogether(t *testing.T) {
 		}
 	}
 }
+
+// What is asked for after the end switches nothing on again.
+func TestReportAfterQuiet(t *testing.T) {
+	target := bpftest.Build(t, "calls")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Return, "work"))
+	c.Quiet()
+	if err := c.Report(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	truth(t, target, "1", "10")
+	equal(t, "hits after the end", finish(t, c).Probes[0].Hits, 0)
+}

@@ -105,16 +105,18 @@ func (d *decoder) enumerated(s *Snapshot) {
 const lookShare = 50
 
 // lookInside lists the calls in flight, if there are any. It takes the longer the
-// more threads the host has, and is done the less often then: not at every tick.
-func (c *Collector) lookInside(s *Snapshot) error {
+// more threads the host has, and is done the less often then: not at every tick. last
+// says that it cannot be done any more after this one.
+func (c *Collector) lookInside(s *Snapshot, last bool) error {
 	hasCalls := func(st Stats) bool { return st.InFlight != 0 && st.State != Stopped }
 	due := !c.looked && slices.ContainsFunc(s.Probes, hasCalls)
-	if began := time.Now(); due && (s.Final || began.After(c.nextLook)) {
+	if began := time.Now(); due && (s.Final || last || began.After(c.nextLook)) {
 		if err := c.enumerate(); err != nil {
 			return err
 		}
 		c.nextLook = time.Now().Add((lookShare - 1) * time.Since(began))
 	}
+	c.looked = c.looked || last
 	c.decoder.enumerated(s)
 	return nil
 }

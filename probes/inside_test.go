@@ -359,3 +359,46 @@ func TestKernelInsideAtTheEnd(t *testing.T) {
 		t.Errorf("counting ended at %d, inside are %+v", stopped, s.Inside)
 	}
 }
+
+// While the last numbers wait for a Place that is under way hits count: a call that
+// begins then has its age in the end, although a probe was taken away meanwhile.
+func TestInsideOfTheLastMoment(t *testing.T) {
+	target := bpftest.Build(t, "hang")
+	f := open(t, target)
+	c := newCollectorHere(t, Config{})
+	place(t, c, request(t, f, Return, "hang"))
+	place(t, c, request(t, f, Entry, "outer"))
+	c.placing.Add(1) // as Place does
+	quiet := make(chan struct{})
+	go func() {
+		defer close(quiet)
+		c.Quiet()
+	}()
+	until(t, c, "it is asked to be quiet", func(*Snapshot) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.final
+	})
+	if err := c.Stop(1); err != nil {
+		t.Fatal(err)
+	}
+	c.closing.Wait()
+	began := monotonic()
+	hang(t, target, 1, "threads", "1")
+	s := until(t, c, "a call hangs", func(s *Snapshot) bool { return s.Probes[0].InFlight == 1 })
+	if s.Final {
+		t.Error("a snapshot is the last one, and hits count")
+	}
+	c.placing.Done()
+	<-quiet
+	s = finish(t, c)
+	if insiders(s) != 1 || s.Inside.Calls[0].Latency <= 0 {
+		t.Fatalf("inside are %+v", s.Inside)
+	}
+	if call := s.Inside.Calls[0]; call.Start < began || call.Start+uint64(call.Latency) != c.stopped {
+		t.Errorf("it began at %d and is %d old, counting ended at %d", call.Start, call.Latency, c.stopped)
+	}
+	if !s.Final {
+		t.Error("the last snapshot is none")
+	}
+}

@@ -158,14 +158,14 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 // admit lets those through that the filter names.
 func (c *Collector) admit(f Filter) error {
 	for _, pid := range f.PIDs {
-		if err := c.objs.Admit(pid); err != nil {
+		if err := c.admitProcess(pid); err != nil {
 			return err
 		}
 		if !f.Follow {
 			continue
 		}
 		// What it starts from now on the hook on fork admits.
-		if err := descendants(pid, c.objs.Admit); err != nil {
+		if err := descendants(pid, c.admitProcess); err != nil {
 			return err
 		}
 	}
@@ -180,6 +180,16 @@ func (c *Collector) admit(f Filter) error {
 		}
 	}
 	return nil
+}
+
+// admitProcess lets a process through, unless it has ended: the hook on exit, which
+// would take it off the list, may have run before it was on it. Who is seen to run
+// after that has the hook still before it.
+func (c *Collector) admitProcess(pid int) error {
+	if err := c.objs.Admit(pid); err != nil || symbols.Runs(pid) {
+		return err
+	}
+	return c.objs.Dismiss(pid)
 }
 
 // slow is the threshold of new probes, as Report takes it.

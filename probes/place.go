@@ -138,13 +138,15 @@ func (c *Collector) fail(ps []*probe, why error) {
 	c.retired = append(c.retired, ps...)
 }
 
-// settle says what a probe's hits do from now on. c.mu is held.
+// settle says what a probe's hits do from now on: nothing once they ceased to count.
+// c.mu is held.
 func (c *Collector) settle(p *probe, on bool) error {
+	on = on && p.halted == 0
 	slow := p.slow
 	if p.Kind != Return {
 		slow = NoCalls
 	}
-	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow, Ended: c.final, Watched: p.watch.on})
+	return c.objs.Switch(p.cookie, bpf.Switch{On: on, Timed: p.Kind == Return, Hist: p.hist, Slow: slow, Ended: c.final && !on, Watched: p.watch.on})
 }
 
 // Report has the calls of a timed probe that take at least this long come one by

@@ -234,7 +234,8 @@ func (r *Replay) change(f *recording.Probe) {
 	i, known := slices.BinarySearchFunc(r.probes, id, func(p *played, id ID) int { return cmp.Compare(p.ID, id) })
 	if f.Removed {
 		if known {
-			r.decoder.forget(r.probes[i].cookie)
+			// Its counters stay: those that still come are of all that it counted.
+			r.decoder.forgetThreads(r.probes[i].cookie)
 			r.probes = slices.Delete(r.probes, i, i+1)
 		}
 		return

@@ -411,3 +411,36 @@ func TestRecordMakesItsOwnFile(t *testing.T) {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
 }
+
+// What a probe still counts after its row was taken away counts once, as in the run.
+func TestReplayOfARemovedProbe(t *testing.T) {
+	f := &symbols.File{Path: "/bin/x", Functions: []symbols.Function{{Symbol: symbols.Symbol{Name: "f"}, Addr: 1}}}
+	probe := Stats{Probe: &Probe{File: f, Function: &f.Functions[0], cookie: cookieOf(0, 0)}}
+	var out bytes.Buffer
+	rec, err := newRecorder(&out, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Begin(&Snapshot{CPUs: 1}, []int{0}, 1)
+	rows := [][]Stats{{probe}, nil, nil}
+	for i, row := range rows {
+		cell := bpf.Record{Kind: bpf.RecordCell, Cookie: probe.cookie}
+		cell.Value[bpf.HeldBack], cell.Value[bpf.CallsLost] = uint64(5+i), uint64(50+i)
+		rec.Sample(raw(cell))
+		rec.Sample(raw(bpf.Record{Kind: bpf.RecordTick, At: uint64(i + 1)}))
+		rec.Tick(&Snapshot{Seq: uint64(i + 1), At: time.Unix(int64(i), 0), Probes: row})
+	}
+	if err := rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := replay(t, out.Bytes())
+	for i, row := range rows {
+		s, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "rows", uint64(len(s.Probes)), uint64(len(row)))
+		equal(t, "held back", s.HeldBack, uint64(5+i))
+		equal(t, "lost", s.Lost.Calls, uint64(50+i))
+	}
+}

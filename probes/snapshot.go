@@ -73,7 +73,7 @@ type Snapshot struct {
 	Method   string        // how probes are attached: uprobe_multi
 	InFlight Store         // where calls in flight are kept; empty: TaskStore
 	Gone     bool          // the target has ended
-	Final    bool          // the last one: every probe is taken away
+	Final    bool          // the last one: no hit counts any more, and no number changes
 	Filter   Filter
 	Probes   []Stats // in order of ID
 	Lost     Lost
@@ -267,6 +267,9 @@ func (s *Stats) count(of *Snapshot, stood bool) (part time.Duration) {
 		end = min(end, s.Halted)
 	}
 	s.Counted = max(end-s.Placed, 0)
+	if s.Threads != nil {
+		s.Threads.Counted = max(end-s.Threads.Since, 0)
+	}
 	return max(end-max(s.Placed, of.Elapsed-of.Interval), 0)
 }
 

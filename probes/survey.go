@@ -123,7 +123,8 @@ func (c *Collector) newSurvey() *survey {
 func (c *Collector) whom() []int {
 	pids := append([]int{}, c.config.Filter.PIDs...)
 	if c.config.Filter.Follow {
-		pids = append(pids, c.objs.AdmittedPIDs()...)
+		followed, _ := c.objs.Admitted() // without it those that were named are looked into
+		pids = append(pids, followed...)
 	}
 	for _, tid := range c.config.Filter.TIDs {
 		if pid := symbols.ProcessOf(tid); pid > 0 {

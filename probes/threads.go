@@ -13,9 +13,10 @@ import (
 // together are what the probe counted since watching began; only the calls that
 // were in flight then are returns without a hit.
 type Threads struct {
-	Since  time.Duration // Snapshot.Elapsed at which watching began
-	Rows   []ThreadShare // by hits, the most first
-	Others ThreadShare   // all that found no room for a row; PID, TID and Comm say nothing
+	Since   time.Duration // Snapshot.Elapsed at which watching began
+	Counted time.Duration // for how long hits counted since then
+	Rows    []ThreadShare // by hits, the most first
+	Others  ThreadShare   // all that found no room for a row; PID, TID and Comm say nothing
 }
 
 // ThreadShare is what one thread, or one process, did of a watched probe since

@@ -142,12 +142,21 @@ func FirstEnded(pid int) bool {
 	return err == nil && st.State == "Z" && !ended(st)
 }
 
-// livingThread is the id of a thread of a process that has not ended, or 0. The
+// Runs tells whether a process has a thread that has not begun to end. A process that
+// waits to be reaped has none.
+func Runs(pid int) bool {
+	// Twice: a thread that we came to too early can have ended, and another one,
+	// that it started or that took its place by exec, be missed.
+	return livingThread(pid) != 0 || livingThread(pid) != 0
+}
+
+// livingThread is the id of a thread of a process that has not begun to end, or 0. The
 // kernel shows a process by any of its threads.
 func livingThread(pid int) int {
+	const exiting = 0x4 // PF_EXITING: set before the hooks on exit run
 	threads, _ := procfs.AllThreads(pid)
 	for _, th := range threads {
-		if st, err := th.Stat(); err == nil && st.State != "Z" && st.State != "X" {
+		if st, err := th.Stat(); err == nil && st.State != "Z" && st.State != "X" && st.Flags&exiting == 0 {
 			return th.PID
 		}
 	}

@@ -96,7 +96,7 @@ func drawThreads(m *model, c *chart.Canvas, r *row) {
 	room = max(room, 0)
 	s.top = max(min(s.top, len(rows)-room), 0)
 	visible := rows[s.top:min(s.top+room, len(rows))]
-	seconds := (m.shown.Elapsed - t.Since).Seconds()
+	seconds := t.Counted.Seconds()
 	values := make([][4]float64, len(visible))
 	for i := range visible {
 		values[i] = shareValues(&visible[i], seconds)
@@ -363,7 +363,7 @@ func drawSinceWatched(m *model, c *chart.Canvas) int {
 	}
 	text := " since watching began "
 	if c.W >= 76 {
-		text = " since watching began, " + format.Span(m.shown.Elapsed-r.shown.Threads.Since) + " "
+		text = " since watching began, " + format.Span(r.shown.Threads.Counted) + " "
 	}
 	return c.Right(c.W-1, 0, text, m.th.Text)
 }

@@ -15,6 +15,7 @@ func (f *fakeSource) addThreads(s *probes.Snapshot) {
 	for i := range s.Probes {
 		if st := &s.Probes[i]; f.watched[st.ID] && st.State == probes.Attached {
 			st.Threads = threadsOf(st, max(s.Elapsed-60*time.Second, 0))
+			st.Threads.Counted = s.Elapsed - st.Threads.Since
 		}
 	}
 }

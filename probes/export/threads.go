@@ -53,8 +53,7 @@ func sharesObject(s *probes.Snapshot, st *probes.Stats, by By) (o shares) {
 	if th == nil || by == ByNobody {
 		return o
 	}
-	since := th.Since.Seconds()
-	over := s.Elapsed.Seconds() - since
+	since, over := th.Since.Seconds(), th.Counted.Seconds()
 	object := func(r *probes.ThreadShare) share {
 		out := share{Hits: r.Hits, Rate: r.Rate}
 		if s.Final {

@@ -19,7 +19,7 @@ func watched() *probes.Snapshot {
 			Sum: 90 * calls.Count(), Max: 90 * min(calls.Count(), 1), Latency: calls,
 		}
 	}
-	s.Probes[0].Threads = &probes.Threads{Since: 1500 * time.Millisecond, Rows: []probes.ThreadShare{
+	s.Probes[0].Threads = &probes.Threads{Since: 1500 * time.Millisecond, Counted: 500 * time.Millisecond, Rows: []probes.ThreadShare{
 		row(9, 3, hist.Coarse{{Index: at(90), Count: 1}}), row(8, 1, hist.Coarse{{Index: at(70), Count: 1}}),
 	}}
 	s.Probes[0].Threads.Others.Hits = 1
@@ -45,5 +45,16 @@ func TestJSONBy(t *testing.T) {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("by %q it does not say\n%s but\n%s", by, want, b.String())
 		}
+	}
+}
+
+// In the end a rate is over the time for which hits counted, also of a probe that was
+// stopped before.
+func TestJSONByFinalRates(t *testing.T) {
+	s := watched()
+	s.Final = true
+	o := sharesObject(s, &s.Probes[0], ByThread)
+	if o.Threads[0].Rate != 6 || o.Threads[1].Rate != 2 || o.Others.Rate != 2 {
+		t.Errorf("%v and %v hits/s, of others %v", o.Threads[0].Rate, o.Threads[1].Rate, o.Others.Rate)
 	}
 }

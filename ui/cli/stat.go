@@ -389,7 +389,10 @@ func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool
 			fmt.Fprintf(s.Err, "uprobetop: the command does not end at SIGTERM and goes on as process %d\n", held.PID())
 		}
 	}
-	if n := col.Followed(); n > 0 && !asked {
+	switch n, err := col.Followed(); {
+	case err != nil:
+		fmt.Fprintf(s.Err, "uprobetop: %s\n", err)
+	case n > 0 && !asked:
 		fmt.Fprintf(s.Err, "uprobetop: the command has ended, and %s that it started still run: name one with -p to count on\n",
 			format.Count(uint64(n)))
 	}

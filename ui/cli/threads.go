@@ -53,7 +53,7 @@ func sharesTable(w io.Writer, s *probes.Snapshot, p *probes.Stats, shares []prob
 		fmt.Fprint(t, "PID\tTHREADS\t  PROCESS\n")
 	}
 	sum := probes.Total(p.Threads.Rows).Hits + p.Threads.Others.Hits
-	over := (s.Elapsed - p.Threads.Since).Seconds()
+	over := p.Threads.Counted.Seconds()
 	for i := range shares {
 		r := &shares[i]
 		rate := r.Rate

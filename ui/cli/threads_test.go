@@ -64,9 +64,9 @@ func TestStatBy(t *testing.T) {
 // The table tells what has no row, and is fit for a terminal.
 func TestTablesBy(t *testing.T) {
 	s := manyProbes(2)
-	s.Elapsed = 3 * time.Second
+	s.Elapsed = 30 * time.Second
 	p := &s.Probes[1]
-	p.Threads = &probes.Threads{Since: time.Second}
+	p.Threads = &probes.Threads{Since: time.Second, Counted: 2 * time.Second} // it was stopped then
 	for i := range 22 {
 		p.Threads.Rows = append(p.Threads.Rows, probes.ThreadShare{PID: 7, TID: 100 + i, Threads: 1, Comm: fmt.Sprintf("a\x1b%d", i), Hits: 10})
 	}
