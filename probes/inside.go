@@ -35,6 +35,20 @@ func (i *Inside) Of(id ID) (calls []Call) {
 	return calls
 }
 
+// Unlisted is how many calls in flight of a probe Inside does not have, since their
+// threads are outside of this PID namespace. While calls come and go it can be off by
+// those that did so between counting and listing.
+func (s *Snapshot) Unlisted(st *Stats) int {
+	if !s.Container || st.State == Stopped {
+		return 0
+	}
+	of := s.Inside.Of(st.ID)
+	if len(of) == keepInside {
+		return 0
+	}
+	return max(int(st.InFlight)-len(of), 0)
+}
+
 // Hangs tells whether a call in flight is older than any that has returned.
 func (s *Stats) Hangs() bool { return s.Latency != nil && s.Oldest > time.Duration(s.Latency.Max) }
 
@@ -116,6 +130,7 @@ func (c *Collector) lookInside(s *Snapshot) error {
 		c.nextLook = time.Now().Add((lookShare - 1) * time.Since(began))
 	}
 	c.decoder.enumerated(s)
+	s.Container = InContainer()
 	return nil
 }
 

@@ -125,6 +125,9 @@ func (m *model) drawNobody(c *chart.Canvas, r *row) {
 	}
 	c.Text(3, 0, format.Things(int(n), "call")+are+", and not seen in any thread:", th.Text)
 	why := "they have only just begun, or their threads have jumped out of them"
+	if m.shown.Unlisted(r.shown) > 0 {
+		why = "their threads are outside of this PID namespace, or have only just begun"
+	}
 	if r.shown.State == probes.Stopped {
 		why = "the probe is stopped, and their returns go by unseen"
 	}
@@ -156,7 +159,7 @@ func (m *model) drawInsider(c *chart.Canvas, l insideColumns, call *probes.Call,
 		age = th.TMax.With(chart.Bold)
 	}
 	c.Right(l.age, 0, format.Latency(float64(call.Latency)), age)
-	c.Right(l.tid, 0, itoa(call.TID), th.Text)
+	c.Right(l.tid, 0, m.tid(call), th.Text)
 	c.Text(l.thread, 0, chart.Cut(clean(call.Comm), l.threadW, th.Ellipsis), th.Muted)
 	if l.state > 0 {
 		c.Text(l.state, 0, chart.Cut(clean(m.opts.Doing(call.PID, call.TID)), l.stateW, th.Ellipsis), th.Text)
@@ -188,7 +191,11 @@ func drawInsideReading(m *model, c *chart.Canvas, r *row) {
 		return
 	}
 	th, n := m.th, &r.num
-	x := c.Text(3, 0, format.Count(uint64(len(calls)))+" shown, the oldest first", th.Text) + 3
+	x := c.Text(3, 0, format.Count(uint64(len(calls)))+" shown, the oldest first", th.Text)
+	if n := m.shown.Unlisted(r.shown); n > 0 {
+		x = c.Text(x, 0, ", and "+format.Count(uint64(n))+" not seen from this PID namespace", th.Warn)
+	}
+	x += 3
 	if n.calls > 0 && r.shown.Latency != nil {
 		text := "of those that returned the p99 took " + format.Latency(n.p99) + ", the longest " + format.Latency(n.max)
 		if x+chart.Width(text) < c.W {

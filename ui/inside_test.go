@@ -161,3 +161,21 @@ func TestSelfIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Of a container the threads outside are not listed: that is said where their calls
+// would stand.
+func TestInsideOfContainer(t *testing.T) {
+	s := insideScreen(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) { sn.Container, sn.Probes[0].InFlight = true, 2 })
+	if !strings.Contains(s.text(), "their threads are outside of this PID namespace") {
+		t.Errorf("of none that is listed it says\n%s", s.text())
+	}
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		stuck(3)(sn)
+		sn.Container, sn.Probes[0].InFlight = true, 5
+		sn.Inside.Calls[0].PID, sn.Inside.Calls[0].TID = 0, 0
+	})
+	if !strings.Contains(s.text(), "3 shown, the oldest first, and 2 not seen from this PID namespace") || !strings.Contains(s.text(), "35.2s       –  ib_io") {
+		t.Errorf("of some it says\n%s", s.text())
+	}
+}

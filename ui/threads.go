@@ -188,8 +188,13 @@ func (m *model) drawShare(c *chart.Canvas, l shareColumns, r *probes.ThreadShare
 	if m.charts.threads.byProcess {
 		id = r.PID
 	}
-	c.Right(l.id, 0, itoa(id), th.Text)
 	name := clean(r.Comm)
+	if r.Outside() {
+		c.Right(l.id, 0, string(th.Dash), th.Faint)
+		name = "outside"
+	} else {
+		c.Right(l.id, 0, itoa(id), th.Text)
+	}
 	if m.charts.threads.byProcess && r.Threads > 1 {
 		threads := " " + th.Times + itoa(r.Threads)
 		name = chart.Cut(name, max(l.nameW-chart.Width(threads), 4), th.Ellipsis) + threads
@@ -260,7 +265,7 @@ func slowRows(rows []probes.ThreadShare) (slow []int, typical float64) {
 	medians := map[int]float64{}
 	var sorted []float64
 	for i := range rows {
-		if rows[i].Returned >= enoughCalls {
+		if rows[i].Returned >= enoughCalls && !rows[i].Outside() {
 			medians[i] = rows[i].Middle(0.5)
 			sorted = append(sorted, medians[i])
 		}

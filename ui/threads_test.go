@@ -187,3 +187,20 @@ func TestShareNames(t *testing.T) {
 		}
 	}
 }
+
+// All threads outside of the PID namespace are one row, of no thread.
+func TestThreadsOutside(t *testing.T) {
+	s := onThreads(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		th := threadsOf(&sn.Probes[0], 0)
+		r := &th.Rows[0]
+		r.PID, r.TID, r.Threads, r.Comm = 0, 0, 0, ""
+		sn.Probes[0].Threads = th
+	})
+	for range 2 {
+		if !strings.Contains(s.text(), " –   outside ") {
+			t.Errorf("it says\n%s", s.text())
+		}
+		s.press("y")
+	}
+}

@@ -274,7 +274,7 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 		p.Self = &self
 	}
 	p.Latency = latencyObject(st.Latency)
-	if st.Oldest > 0 {
+	if st.Oldest > 0 && s.Unlisted(st) == 0 {
 		oldest := st.Oldest.Nanoseconds()
 		p.Oldest = &oldest
 	}

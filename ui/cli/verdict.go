@@ -57,6 +57,7 @@ func (b *balance) terms(p *probes.Stats, name string) {
 	b.all.add("%s calls of %s are not in the latency: their thread had 64 returns pending", p.Missed.Depth, name)
 	b.all.add("%s calls of %s are not in the latency: there was no room to follow them", p.Missed.NoSlot, name)
 	b.all.add("%s calls of %s have not returned: in flight or unwound, which session cookies do not tell apart", uint64(max(p.Unreturned, 0)), name)
+	b.all.add("%s calls in flight of %s are not listed: their threads are outside of this PID namespace", uint64(b.Unlisted(p)), name)
 }
 
 // silence says why a probe has no hits, or no returns.
