@@ -112,6 +112,10 @@ func drawInside(m *model, c *chart.Canvas, r *row) {
 // drawNobody says why the list is empty.
 func (m *model) drawNobody(c *chart.Canvas, r *row) {
 	th, n := m.th, r.shown.InFlight
+	if r.shown.NoFrames {
+		c.Text(3, 0, "Session cookies do not tell who is inside: --inflight task does.", th.Text)
+		return
+	}
 	if n <= 0 {
 		c.Text(3, 0, "Nobody is inside: every call has come to an end.", th.Text)
 		if r.num.calls > 0 {
@@ -168,14 +172,18 @@ func (m *model) drawInsider(c *chart.Canvas, l insideColumns, call *probes.Call,
 	m.drawFaults(c, l.bar+l.barW+1, call)
 }
 
-// drawInFlight ends a rule with how many calls are in flight, and returns where that
-// begins.
+// drawInFlight ends a rule with how many calls are in flight, or unreturned where that
+// is not known, and returns where that begins.
 func drawInFlight(m *model, c *chart.Canvas) int {
 	r := m.selected
 	if r == nil || r.shown == nil || r.shown.Kind != probes.Return {
 		return c.W - 1
 	}
-	text := format.Count(uint64(max(r.shown.InFlight, 0))) + " in flight"
+	text := " in flight"
+	if r.shown.NoFrames {
+		text = " unreturned"
+	}
+	text = format.Count(uint64(max(r.shown.Pending(), 0))) + text
 	if in := m.shown.Inside; in != nil {
 		if late := m.shown.At.Sub(in.At); late >= time.Second {
 			text += ", seen " + format.Seconds(late) + " ago"

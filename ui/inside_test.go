@@ -179,3 +179,17 @@ func TestInsideOfContainer(t *testing.T) {
 		t.Errorf("of some it says\n%s", s.text())
 	}
 }
+
+// Session cookies do not tell who is inside, which is not that nobody is.
+func TestInsideOfSession(t *testing.T) {
+	s := insideScreen(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		sn.InFlight = probes.SessionStore
+		p := &sn.Probes[0]
+		p.NoFrames, p.InFlight, p.Unreturned = true, 0, 3
+	})
+	got := s.text()
+	if !strings.Contains(got, "Session cookies do not tell who is inside: --inflight task does.") || !strings.Contains(got, " 3 unreturned ") || strings.Contains(got, "Nobody") {
+		t.Errorf("it says\n%s", got)
+	}
+}

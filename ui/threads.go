@@ -125,7 +125,7 @@ func drawThreads(m *model, c *chart.Canvas, r *row) {
 func (m *model) drawNoThreads(c *chart.Canvas, t *probes.Threads) {
 	text := "It is being watched from now on."
 	switch {
-	case t != nil:
+	case t != nil && m.shown.Elapsed-t.Since >= m.shown.Interval: // a whole tick, of which the rows would have come
 		text = "No thread has hit it since watching began."
 	case m.opts.Recorded:
 		text = "It was not counted by thread when this was recorded."
