@@ -35,6 +35,20 @@ func (i *Inside) Of(id ID) (calls []Call) {
 	return calls
 }
 
+// Unlisted is how many calls in flight of a probe Inside does not have, since their
+// threads are outside of this PID namespace. While calls come and go it can be off by
+// those that did so between counting and listing.
+func (s *Snapshot) Unlisted(st *Stats) int {
+	if !s.Container || st.State == Stopped {
+		return 0
+	}
+	of := s.Inside.Of(st.ID)
+	if len(of) == keepInside {
+		return 0
+	}
+	return max(int(st.InFlight)-len(of), 0)
+}
+
 // Hangs tells whether a call in flight is older than any that has returned.
 func (s *Stats) Hangs() bool { return s.Latency != nil && s.Oldest > time.Duration(s.Latency.Max) }
 
@@ -118,6 +132,7 @@ func (c *Collector) lookInside(s *Snapshot, last bool) error {
 	}
 	c.looked = c.looked || last
 	c.decoder.enumerated(s)
+	s.Container = InContainer()
 	return nil
 }
 

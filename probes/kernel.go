@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
 // KernelCounts is what the kernel itself counted and logged of a run.
 type KernelCounts struct {
-	// Recursions are hits at which the kernel did not run our programs, since one ran on
-	// this CPU already: none since Linux 6.0.
+	// Recursions are hits and returns at which the kernel did not run our programs, since
+	// one ran on this CPU already: none since Linux 6.0.
 	Recursions uint64
 	// UnseenEnds are ends of threads that it did not show us, at most: their calls may
 	// be counted as in flight. UnseenForks are beginnings of processes, whose hits may be
@@ -23,8 +24,13 @@ type KernelCounts struct {
 	// Runs is how often it ran the program at entries: those that were counted, that the
 	// filter left out, and of probes that were switched off. nil: it does not count,
 	// unless kernel.bpf_stats_enabled is 1 or somebody else asked for it.
+	// Runs is how often it ran the programs at entries: those that were counted, that the
+	// filter left out, and of probes that were switched off. With SessionStore one program
+	// is for both, and those at returns are in it, too. nil: it does not count, unless
+	// kernel.bpf_stats_enabled is 1 or somebody else asked for it.
 	Runs *uint64
-	// Log is what it logged; nil: that may not be read.
+	// Log is what it logged; nil: that may not be read, or not be understood: the ids in it
+	// are those of the initial PID namespace.
 	Log *LogCounts
 }
 
@@ -43,20 +49,26 @@ func (c *Collector) KernelCounts() (KernelCounts, error) {
 		pids = c.whom()
 	}
 	k := KernelCounts{Log: c.log.read(pids)}
-	enter, err := c.objs.Enter.Stats()
-	if err != nil {
-		return k, err
+	var runs uint64
+	for _, p := range []*ebpf.Program{c.objs.Enter, c.objs.Leave, c.objs.Session} {
+		if p == nil {
+			continue
+		}
+		stats, err := p.Stats()
+		if err != nil {
+			return k, err
+		}
+		k.Recursions += stats.RecursionMisses
+		if p != c.objs.Leave {
+			runs += stats.RunCount
+		}
 	}
-	leave, err := c.objs.Leave.Stats()
-	if err != nil {
-		return k, err
-	}
-	k.Recursions = enter.RecursionMisses + leave.RecursionMisses
+	var err error
 	if k.UnseenEnds, k.UnseenForks, err = c.objs.HookMisses(); err != nil {
 		return k, err
 	}
-	if enabled, _ := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); enter.RunCount > 0 || bytes.HasPrefix(enabled, []byte("1")) {
-		k.Runs = &enter.RunCount
+	if enabled, _ := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); runs > 0 || bytes.HasPrefix(enabled, []byte("1")) {
+		k.Runs = &runs
 	}
 	return k, nil
 }
@@ -64,8 +76,11 @@ func (c *Collector) KernelCounts() (KernelCounts, error) {
 // kernelLog reads what the kernel logs from now on.
 type kernelLog struct{ fd int }
 
-// openKernelLog is nil where the log may not be read.
+// openKernelLog is nil where the log may not be read, or is of other ids than ours.
 func openKernelLog() *kernelLog {
+	if InContainer() {
+		return nil
+	}
 	fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

@@ -38,6 +38,9 @@ func parseShare(raw []byte) (cookie uint64, of bpf.Thread, s ThreadShare, err er
 		PID: int(of.TGID), TID: int(of.TID), Threads: 1, Comm: string(comm), Hits: e.Uint64(raw[unsafe.Offsetof(r.Hits):]),
 		Returned: e.Uint64(raw[unsafe.Offsetof(r.Returned):]), Sum: e.Uint64(raw[unsafe.Offsetof(r.SumNs):]),
 	}
+	if s.Outside() {
+		s.Threads, s.Comm = 0, ""
+	}
 	for i := range r.Count {
 		if n := e.Uint64(raw[int(unsafe.Offsetof(r.Count))+8*i:]); n != 0 {
 			s.Latency = append(s.Latency, hist.CoarseBucket{Index: i, Count: n})

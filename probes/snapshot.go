@@ -87,6 +87,10 @@ type Snapshot struct {
 	// known. Where listing them takes long, it can be of a tick before.
 	Inside *Inside
 
+	// Container: Inside lists threads of this PID namespace alone, which is one of a
+	// container. See Unlisted.
+	Container bool
+
 	Placing, Leaving Progress // what the kernel is being asked for now
 
 	// Unfollowed counts processes whose hits should count, as children of

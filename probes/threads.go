@@ -22,6 +22,9 @@ type Threads struct {
 // ThreadShare is what one thread, or one process, did of a watched probe since
 // watching began. A thread that has ended stays; another one that later has the
 // same ids adds to its row.
+//
+// All threads outside of this PID namespace have one row together. They have no ids
+// here: PID, TID and Threads are 0, and Comm is empty.
 type ThreadShare struct {
 	PID, TID int    // TID is 0 for a process
 	Threads  int    // how many rows of threads it is the sum of: 1 for a thread
@@ -36,6 +39,9 @@ type ThreadShare struct {
 
 	before uint64 // hits at the snapshot before
 }
+
+// Outside tells that a row is of the threads outside of this PID namespace.
+func (s *ThreadShare) Outside() bool { return s.PID == 0 }
 
 // add puts what another thread did into a sum.
 func (s *ThreadShare) add(o *ThreadShare) {

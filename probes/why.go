@@ -129,10 +129,27 @@ func unplaced(st *Stats) string {
 	return ""
 }
 
+// noReturns says where the hits of a timed probe are if none is a call that returned.
 func noReturns(st *Stats) (e Explanation) {
-	if st.Latency != nil && st.Returned == 0 && st.InFlight > 0 {
+	if st.Latency == nil || st.Returned > 0 {
+		return e
+	}
+	var terms []string
+	add := func(n int64, what string) {
+		if n > 0 {
+			terms = append(terms, fmt.Sprint(n)+what)
+		}
+	}
+	if st.NoFrames {
+		add(st.Unreturned, " in flight or unwound")
+	} else {
+		add(st.InFlight, " in flight")
+		add(int64(st.Unwound.Total()), " unwound")
+	}
+	add(int64(st.Missed.Total()), " missed")
+	if terms != nil {
 		e.Proven = true
-		e.Causes = []string{fmt.Sprintf("none of its calls has returned yet: %d are in flight", st.InFlight)}
+		e.add("no return was seen: " + strings.Join(terms, ", "))
 	}
 	return e
 }

@@ -267,12 +267,20 @@ func TestWhyOptimised(t *testing.T) {
 	}
 }
 
-// All calls can be in flight, and none have returned.
+// All calls can be in flight, unwound or missed, and none have returned.
 func TestWhyNoReturns(t *testing.T) {
 	st := &Stats{Probe: &Probe{Kind: Return}, State: Attached, Hits: 3, InFlight: 3, Latency: &hist.Histogram{}}
-	if e := (*Look)(nil).Why(st); !e.Proven || e.String() != "none of its calls has returned yet: 3 are in flight" {
-		t.Errorf("%+v", e)
+	says := func(want string) {
+		t.Helper()
+		if e := (*Look)(nil).Why(st); !e.Proven || e.String() != want {
+			t.Errorf("%+v, not %q", e, want)
+		}
 	}
+	says("no return was seen: 3 in flight")
+	st.InFlight, st.Unwound, st.Missed = 0, Unwound{Jump: 1, Exit: 1}, Missed{Depth: 1}
+	says("no return was seen: 2 unwound, 1 missed")
+	st.NoFrames, st.Unreturned, st.Unwound = true, 2, Unwound{}
+	says("no return was seen: 2 in flight or unwound, 1 missed")
 	st.Returned = 1
 	if e := (*Look)(nil).Why(st); len(e.Causes) != 0 {
 		t.Errorf("%+v", e)

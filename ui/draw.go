@@ -285,6 +285,8 @@ func (m *model) drawTotals(c *chart.Canvas) {
 	switch {
 	case t.off != nil:
 		x = c.Text(x, 0, "? not exact: "+shorten(t.off.name, 20, th.Ellipsis)+" does not balance", th.Warn)
+	case t.unfollowed > 0:
+		x = c.Text(x, 0, "? not exact: "+plural(int64(t.unfollowed), "process", "processes")+" not followed", th.Warn)
 	case t.missed > 0:
 		x = c.Text(c.Text(x, 0, fitCount(float64(t.missed), 12), th.Warn.With(chart.Bold))+1, 0, "missed", th.Warn)
 	case t.again:

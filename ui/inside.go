@@ -112,6 +112,10 @@ func drawInside(m *model, c *chart.Canvas, r *row) {
 // drawNobody says why the list is empty.
 func (m *model) drawNobody(c *chart.Canvas, r *row) {
 	th, n := m.th, r.shown.InFlight
+	if r.shown.NoFrames {
+		c.Text(3, 0, "Session cookies do not tell who is inside: --inflight task does.", th.Text)
+		return
+	}
 	if n <= 0 {
 		c.Text(3, 0, "Nobody is inside: every call has come to an end.", th.Text)
 		if r.num.calls > 0 {
@@ -125,6 +129,9 @@ func (m *model) drawNobody(c *chart.Canvas, r *row) {
 	}
 	c.Text(3, 0, format.Things(int(n), "call")+are+", and not seen in any thread:", th.Text)
 	why := "they have only just begun, or their threads have jumped out of them"
+	if m.shown.Unlisted(r.shown) > 0 {
+		why = "their threads are outside of this PID namespace, or have only just begun"
+	}
 	if r.shown.State == probes.Stopped {
 		why = "the probe is stopped, and their returns go by unseen"
 	}
@@ -156,7 +163,7 @@ func (m *model) drawInsider(c *chart.Canvas, l insideColumns, call *probes.Call,
 		age = th.TMax.With(chart.Bold)
 	}
 	c.Right(l.age, 0, format.Latency(float64(call.Latency)), age)
-	c.Right(l.tid, 0, itoa(call.TID), th.Text)
+	c.Right(l.tid, 0, m.tid(call), th.Text)
 	c.Text(l.thread, 0, chart.Cut(clean(call.Comm), l.threadW, th.Ellipsis), th.Muted)
 	if l.state > 0 {
 		c.Text(l.state, 0, chart.Cut(clean(m.opts.Doing(call.PID, call.TID)), l.stateW, th.Ellipsis), th.Text)
@@ -165,14 +172,18 @@ func (m *model) drawInsider(c *chart.Canvas, l insideColumns, call *probes.Call,
 	m.drawFaults(c, l.bar+l.barW+1, call)
 }
 
-// drawInFlight ends a rule with how many calls are in flight, and returns where that
-// begins.
+// drawInFlight ends a rule with how many calls are in flight, or unreturned where that
+// is not known, and returns where that begins.
 func drawInFlight(m *model, c *chart.Canvas) int {
 	r := m.selected
 	if r == nil || r.shown == nil || r.shown.Kind != probes.Return {
 		return c.W - 1
 	}
-	text := format.Count(uint64(max(r.shown.InFlight, 0))) + " in flight"
+	text := " in flight"
+	if r.shown.NoFrames {
+		text = " unreturned"
+	}
+	text = format.Count(uint64(max(r.shown.Pending(), 0))) + text
 	if in := m.shown.Inside; in != nil {
 		if late := m.shown.At.Sub(in.At); late >= time.Second {
 			text += ", seen " + format.Seconds(late) + " ago"
@@ -188,7 +199,11 @@ func drawInsideReading(m *model, c *chart.Canvas, r *row) {
 		return
 	}
 	th, n := m.th, &r.num
-	x := c.Text(3, 0, format.Count(uint64(len(calls)))+" shown, the oldest first", th.Text) + 3
+	x := c.Text(3, 0, format.Count(uint64(len(calls)))+" shown, the oldest first", th.Text)
+	if n := m.shown.Unlisted(r.shown); n > 0 {
+		x = c.Text(x, 0, ", and "+format.Count(uint64(n))+" not seen from this PID namespace", th.Warn)
+	}
+	x += 3
 	if n.calls > 0 && r.shown.Latency != nil {
 		text := "of those that returned the p99 took " + format.Latency(n.p99) + ", the longest " + format.Latency(n.max)
 		if x+chart.Width(text) < c.W {

@@ -161,3 +161,35 @@ func TestSelfIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Of a container the threads outside are not listed: that is said where their calls
+// would stand.
+func TestInsideOfContainer(t *testing.T) {
+	s := insideScreen(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) { sn.Container, sn.Probes[0].InFlight = true, 2 })
+	if !strings.Contains(s.text(), "their threads are outside of this PID namespace") {
+		t.Errorf("of none that is listed it says\n%s", s.text())
+	}
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		stuck(3)(sn)
+		sn.Container, sn.Probes[0].InFlight = true, 5
+		sn.Inside.Calls[0].PID, sn.Inside.Calls[0].TID = 0, 0
+	})
+	if !strings.Contains(s.text(), "3 shown, the oldest first, and 2 not seen from this PID namespace") || !strings.Contains(s.text(), "35.2s       –  ib_io") {
+		t.Errorf("of some it says\n%s", s.text())
+	}
+}
+
+// Session cookies do not tell who is inside, which is not that nobody is.
+func TestInsideOfSession(t *testing.T) {
+	s := insideScreen(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		sn.InFlight = probes.SessionStore
+		p := &sn.Probes[0]
+		p.NoFrames, p.InFlight, p.Unreturned = true, 0, 3
+	})
+	got := s.text()
+	if !strings.Contains(got, "Session cookies do not tell who is inside: --inflight task does.") || !strings.Contains(got, " 3 unreturned ") || strings.Contains(got, "Nobody") {
+		t.Errorf("it says\n%s", got)
+	}
+}

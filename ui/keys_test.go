@@ -503,6 +503,14 @@ func TestProbeThatNeverAppearsIsNotPlacedForEver(t *testing.T) {
 	}
 }
 
+func TestProcessesNotFollowedAreToldInTheTotals(t *testing.T) {
+	s := small(t, twoLoads)
+	s.publish(twoLoads, func(sn *probes.Snapshot) { sn.Unfollowed = 3 })
+	if got := strings.Split(s.text(), "\n")[1]; !strings.Contains(got, "? not exact: 3 processes not followed") {
+		t.Errorf("the totals read %q", got)
+	}
+}
+
 func TestBooksThatDoNotBalanceAtRestAreToldInTheTotals(t *testing.T) {
 	loads := []load{twoLoads[0], {"row_search_mvcc", probes.Return, 500, [][3]float64{{1, 900, 1}}, probes.Attached, "", -1}}
 	s := small(t, loads)

@@ -324,11 +324,13 @@ type totals struct {
 	off    *row // at rest and not in balance
 	not    int  // refused or failed
 	again  bool // a probe hits again: see probes.AgainNote
-	any    bool
+
+	unfollowed uint64 // as in the snapshot
+	any        bool
 }
 
 func (m *model) total() totals {
-	t := totals{lost: m.shown.Lost.Cells + m.shown.Lost.Calls, perCPU: make([]float64, m.shown.CPUs)}
+	t := totals{lost: m.shown.Lost.Cells + m.shown.Lost.Calls, perCPU: make([]float64, m.shown.CPUs), unfollowed: m.shown.Unfollowed}
 	from, to := m.history().lastSecond()
 	if zero := m.history().zero; zero != nil {
 		t.lost -= zero.Lost.Cells + zero.Lost.Calls

@@ -214,11 +214,7 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 	c.Text(l.time, 0, call.At.Format("15:04:05.000"), th.Text)
 	c.Right(l.latency, 0, format.Latency(float64(call.Latency)), th.Bright)
 	if l.tid > 0 {
-		tid := itoa(call.TID)
-		if call.Outside() {
-			tid = string(th.Dash)
-		}
-		c.Right(l.tid, 0, tid, th.Text)
+		c.Right(l.tid, 0, m.tid(call), th.Text)
 	}
 	c.Text(l.thread, 0, chart.Cut(clean(call.Comm), l.threadW, th.Ellipsis), th.Muted)
 	cpu := th.Text
@@ -239,6 +235,14 @@ func (m *model) drawCall(c *chart.Canvas, l callColumns, call *probes.Call, r *r
 		return
 	}
 	c.Right(l.ratio, 0, format.Table(float64(call.Latency)/r.num.p50), th.Text)
+}
+
+// tid is the id of the thread of a call, if it has one here.
+func (m *model) tid(call *probes.Call) string {
+	if call.Outside() {
+		return string(m.th.Dash)
+	}
+	return itoa(call.TID)
 }
 
 func (m *model) drawFaults(c *chart.Canvas, x int, call *probes.Call) {

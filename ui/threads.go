@@ -125,7 +125,7 @@ func drawThreads(m *model, c *chart.Canvas, r *row) {
 func (m *model) drawNoThreads(c *chart.Canvas, t *probes.Threads) {
 	text := "It is being watched from now on."
 	switch {
-	case t != nil:
+	case t != nil && m.shown.Elapsed-t.Since >= m.shown.Interval: // a whole tick, of which the rows would have come
 		text = "No thread has hit it since watching began."
 	case m.opts.Recorded:
 		text = "It was not counted by thread when this was recorded."
@@ -188,8 +188,13 @@ func (m *model) drawShare(c *chart.Canvas, l shareColumns, r *probes.ThreadShare
 	if m.charts.threads.byProcess {
 		id = r.PID
 	}
-	c.Right(l.id, 0, itoa(id), th.Text)
 	name := clean(r.Comm)
+	if r.Outside() {
+		c.Right(l.id, 0, string(th.Dash), th.Faint)
+		name = "outside"
+	} else {
+		c.Right(l.id, 0, itoa(id), th.Text)
+	}
 	if m.charts.threads.byProcess && r.Threads > 1 {
 		threads := " " + th.Times + itoa(r.Threads)
 		name = chart.Cut(name, max(l.nameW-chart.Width(threads), 4), th.Ellipsis) + threads
@@ -260,7 +265,7 @@ func slowRows(rows []probes.ThreadShare) (slow []int, typical float64) {
 	medians := map[int]float64{}
 	var sorted []float64
 	for i := range rows {
-		if rows[i].Returned >= enoughCalls {
+		if rows[i].Returned >= enoughCalls && !rows[i].Outside() {
 			medians[i] = rows[i].Middle(0.5)
 			sorted = append(sorted, medians[i])
 		}

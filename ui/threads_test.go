@@ -188,3 +188,36 @@ func TestShareNames(t *testing.T) {
 		}
 	}
 }
+
+// All threads outside of the PID namespace are one row, of no thread.
+func TestThreadsOutside(t *testing.T) {
+	s := onThreads(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		th := threadsOf(&sn.Probes[0], 0)
+		r := &th.Rows[0]
+		r.PID, r.TID, r.Threads, r.Comm = 0, 0, 0, ""
+		sn.Probes[0].Threads = th
+	})
+	for range 2 {
+		if !strings.Contains(s.text(), " –   outside ") {
+			t.Errorf("it says\n%s", s.text())
+		}
+		s.press("y")
+	}
+}
+
+// Before a tick in which all the time was watched it is not known who hit it.
+func TestThreadsBeforeTheFirstTick(t *testing.T) {
+	s := onThreads(t, 120, 40)
+	for _, tt := range []struct {
+		ticks time.Duration // ago watching began, twice
+		want  string
+	}{{1, "It is being watched from now on."}, {2, "No thread has hit it since watching began."}} {
+		s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+			sn.Probes[0].Threads = &probes.Threads{Since: sn.Elapsed - tt.ticks*sn.Interval/2}
+		})
+		if !strings.Contains(s.text(), tt.want) {
+			t.Errorf("it does not say %q:\n%s", tt.want, s.text())
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 type insider struct {
 	Probe   uint64    `json:"probe"`
 	Name    string    `json:"name"`
-	PID     *int      `json:"pid"` // null: outside of this PID namespace
+	PID     *int      `json:"pid"`
 	TID     *int      `json:"tid"`
 	Comm    string    `json:"comm"`
 	At      string    `json:"at"` // when it was looked at
@@ -28,17 +28,18 @@ type insider struct {
 const mostInsiders = 100
 
 // insiders are the oldest calls in flight, the oldest first: null if there are some
-// and they were not enumerated.
+// and they were not enumerated, or not all of them.
 func insiders(s *probes.Snapshot) []insider {
-	if s.Inside == nil {
-		for i := range s.Probes {
-			if p := &s.Probes[i]; p.InFlight != 0 || p.Kind == probes.Return && p.NoFrames {
-				return nil
-			}
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		if s.Inside == nil && (p.InFlight != 0 || p.Kind == probes.Return && p.NoFrames) || s.Unlisted(p) > 0 {
+			return nil
 		}
-		return []insider{}
 	}
 	all := []insider{}
+	if s.Inside == nil {
+		return all
+	}
 	for i := range s.Inside.Calls[:min(len(s.Inside.Calls), mostInsiders)] {
 		c := &s.Inside.Calls[i]
 		st := s.Find(c.Probe)

@@ -33,6 +33,8 @@ type object struct {
 	Lost     lost     `json:"lost"`
 	HeldBack held     `json:"held_back"`
 
+	Unfollowed uint64 `json:"unfollowed"` // processes that found no room in the filter: their hits are missing
+
 	KernelCounts *kernelCounts `json:"kernel_counts"` // of the final one
 	Gaps         []gap         `json:"gaps"`
 	Inside       []insider     `json:"in_flight_calls"`
@@ -199,7 +201,7 @@ func JSONWith(w io.Writer, s *probes.Snapshot, x Extra) error {
 		CPUs: s.CPUs, Kernel: s.Kernel, Attach: methods[s.Method], InFlight: string(cmp.Or(s.InFlight, probes.TaskStore)),
 		Targets: []target{}, Probes: []probe{},
 		Filter: filterObject(s.Filter),
-		Lost:   lostObject(s.Lost), HeldBack: held{s.HeldBack},
+		Lost:   lostObject(s.Lost), HeldBack: held{s.HeldBack}, Unfollowed: s.Unfollowed,
 		KernelCounts: x.kernel(), Gaps: x.gaps(),
 	}
 	seen := map[*symbols.File]bool{}
@@ -272,7 +274,7 @@ func probeObject(s *probes.Snapshot, st *probes.Stats, by By) probe {
 		p.Self = &self
 	}
 	p.Latency = latencyObject(st.Latency)
-	if st.Oldest > 0 {
+	if st.Oldest > 0 && s.Unlisted(st) == 0 {
 		oldest := st.Oldest.Nanoseconds()
 		p.Oldest = &oldest
 	}

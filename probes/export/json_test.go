@@ -29,7 +29,8 @@ func snapshot() *probes.Snapshot {
 		Inside: &probes.Inside{Total: 1, Calls: []probes.Call{{
 			PID: 4121, TID: 4130, Comm: "worker", At: time.Date(2026, 1, 2, 3, 4, 4, 0, time.UTC), Latency: 2 * time.Second, Callees: 30,
 		}}},
-		Lost: probes.Lost{Cells: 7, Calls: 5, Busy: 2, ByCPU: []probes.LostCalls{{CPU: 1, Full: 3, Busy: 2}}},
+		Unfollowed: 6,
+		Lost:       probes.Lost{Cells: 7, Calls: 5, Busy: 2, ByCPU: []probes.LostCalls{{CPU: 1, Full: 3, Busy: 2}}},
 		Probes: []probes.Stats{
 			{
 				Probe: &probes.Probe{ID: 0, Kind: probes.Return, File: f, Function: fn, Points: f.Points(fn)}, State: probes.Attached,

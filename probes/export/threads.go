@@ -18,18 +18,28 @@ const (
 // shares is what threads or processes did of a watched probe: `others` are those
 // that found no room for a row.
 type shares struct {
-	Since     *float64 `json:"watched_since_s,omitempty"` // as elapsed_s
-	Threads   []share  `json:"threads,omitempty"`
-	Processes []share  `json:"processes,omitempty"`
-	Others    *share   `json:"others,omitempty"`
+	Since     *float64  `json:"watched_since_s,omitempty"` // as elapsed_s
+	Threads   []thread  `json:"threads,omitempty"`
+	Processes []process `json:"processes,omitempty"`
+	Others    *share    `json:"others,omitempty"`
 }
 
-// The ids are not there where they say nothing; threads is their number.
+// Who did it is null for the row of all that are outside of this PID namespace.
+type thread struct {
+	PID  *int    `json:"pid"`
+	TID  *int    `json:"tid"`
+	Comm *string `json:"comm"`
+	share
+}
+
+type process struct {
+	PID     *int    `json:"pid"`
+	Comm    *string `json:"comm"`
+	Threads *int    `json:"threads"` // how many
+	share
+}
+
 type share struct {
-	PID      *int           `json:"pid,omitempty"`
-	TID      *int           `json:"tid,omitempty"`
-	Comm     *string        `json:"comm,omitempty"`
-	Threads  *int           `json:"threads,omitempty"`
 	Hits     uint64         `json:"hits"`
 	Rate     float64        `json:"rate"`
 	Returned *uint64        `json:"returned"`
@@ -66,25 +76,23 @@ func sharesObject(s *probes.Snapshot, st *probes.Stats, by By) (o shares) {
 	}
 	others := object(&th.Others)
 	o.Since, o.Others = &since, &others
-	rows := th.Rows
-	if by == ByProcess {
-		rows = probes.ByProcess(rows)
-	}
-	all := make([]share, len(rows))
-	for i := range rows {
-		r := &rows[i]
-		all[i] = object(r)
-		all[i].PID, all[i].Comm = &r.PID, &r.Comm
-		if by == ByThread {
-			all[i].TID = &r.TID
-		} else {
-			all[i].Threads = &r.Threads
-		}
-	}
 	if by == ByThread {
-		o.Threads = all
-	} else {
-		o.Processes = all
+		for i := range th.Rows {
+			r, row := &th.Rows[i], thread{share: object(&th.Rows[i])}
+			if !r.Outside() {
+				row.PID, row.TID, row.Comm = &r.PID, &r.TID, &r.Comm
+			}
+			o.Threads = append(o.Threads, row)
+		}
+		return o
+	}
+	rows := probes.ByProcess(th.Rows)
+	for i := range rows {
+		r, row := &rows[i], process{share: object(&rows[i])}
+		if !r.Outside() {
+			row.PID, row.Comm, row.Threads = &r.PID, &r.Comm, &r.Threads
+		}
+		o.Processes = append(o.Processes, row)
 	}
 	return o
 }

@@ -21,7 +21,7 @@ func audited(s *probes.Snapshot, names map[probes.ID]string) (sentences []string
 			sentences = append(sentences, "audit: the kernel's own count of "+names[p.ID]+" did not run all the time, and says nothing")
 		case !a.Agrees:
 			agrees = false
-			sentences = append(sentences, fmt.Sprintf("audit: %s hits of %s were seen by the witness and %s by us, %s",
+			sentences = append(sentences, fmt.Sprintf("audit: %s hits of %s were seen by the kernel and %s by us, %s",
 				witnessed(a), names[p.ID], format.Count(seen), off(a, seen)))
 		default:
 			n++

@@ -35,7 +35,7 @@ func hungLines(w io.Writer, s *probes.Snapshot, slow time.Duration) error {
 		if hung++; hung > mostHung {
 			continue
 		}
-		_, err := fmt.Fprintf(w, "in flight: %s %s, thread %d %s\n", names[st.ID], format.Latency(float64(c.Latency)), c.TID,
+		_, err := fmt.Fprintf(w, "in flight: %s %s, thread %s %s\n", names[st.ID], format.Latency(float64(c.Latency)), thread(c),
 			symbols.Printable(c.Comm))
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"uprobetop/bpf/bpftest"
 	"uprobetop/probes"
+	"uprobetop/probes/export"
 	"uprobetop/probes/hist"
 )
 
@@ -23,10 +25,10 @@ func TestHungLines(t *testing.T) {
 	}
 	s.Probes[0].Oldest, s.Probes[1].Oldest = 35200*time.Millisecond, 900
 	s.Inside = &probes.Inside{Total: 15, Calls: []probes.Call{
-		{Probe: 0, TID: 4121, Comm: "worker-3\x1b[2J", Latency: s.Probes[0].Oldest}, {Probe: 1, TID: 5, Comm: "a", Latency: 900},
+		{Probe: 0, PID: 4121, TID: 4121, Comm: "worker-3\x1b[2J", Latency: s.Probes[0].Oldest}, {Probe: 1, PID: 5, TID: 5, Comm: "a", Latency: 900},
 	}}
 	for range 13 {
-		s.Inside.Calls = append(s.Inside.Calls, probes.Call{Probe: 2, TID: 7, Latency: 1001})
+		s.Inside.Calls = append(s.Inside.Calls, probes.Call{Probe: 2, PID: 7, TID: 7, Latency: 1001})
 	}
 	text := func(slow time.Duration) string {
 		var b strings.Builder
@@ -112,5 +114,30 @@ func TestStatInside(t *testing.T) {
 	}
 	if o.Inside == nil || len(o.Inside) != 0 || o.Probes[0].Oldest != nil || o.Probes[1].Self == nil || *o.Probes[1].Self <= 0 {
 		t.Errorf("in the end %+v", o)
+	}
+}
+
+// In a container the calls of threads outside of it are counted, and not listed.
+func TestTableOfContainer(t *testing.T) {
+	s := manyProbes(3)
+	s.Container = true
+	s.Probes[0].InFlight, s.Probes[2].InFlight = 3, 2
+	s.Probes[2].State = probes.Stopped // not listed anyway
+	s.Inside = &probes.Inside{Total: 1, Calls: []probes.Call{{Probe: 0, TID: 5, Latency: 2 * time.Second}}}
+	s.Probes[1].Hits, s.Probes[1].Threads = 9, &probes.Threads{Rows: []probes.ThreadShare{{Hits: 9}}}
+	var b strings.Builder
+	if err := errors.Join(table(&b, s, false, nil), hungLines(&b, s, 0), tablesBy(&b, s, export.ByThread)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n2 calls in flight of f0 are not listed: their threads are outside of this PID namespace\n", "f0 2.00s, thread outside",
+		"  –    –  outside of this PID namespace\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "of f2 are not listed") {
+		t.Errorf("it says too much:\n%s", b.String())
 	}
 }

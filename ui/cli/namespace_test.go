@@ -208,6 +208,49 @@ func TestOutsideOfPIDNamespace(t *testing.T) {
 	}
 }
 
+// Of threads outside it is not known who they are, which are in flight, and what the
+// kernel logged of them: null, and no 0.
+func TestInFlightOutsideOfPIDNamespace(t *testing.T) {
+	requireNamespace(t)
+	hang := target(t, "hang", "-pthread")
+	cmd := inNamespace(self(t, "stat", "-o", "json", "-r", "--by", "thread", "-I", "20ms", hang, "hang"))
+	_, out := bpftest.Start(t, cmd)
+	next := func() (line string, n float64) {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		var o struct {
+			Probes []map[string]any
+		}
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		n, _ = o.Probes[0]["in_flight"].(float64)
+		return line, n
+	}
+	next() // the probe stands
+	bpftest.Start(t, exec.Command(hang, "threads", "2"))
+	line, n := next()
+	for ; n < 2 || !strings.Contains(line, `"threads":[{`); line, n = next() {
+	}
+	for _, want := range []string{
+		`"in_flight_calls":null`, `"oldest_in_flight_ns":null`, `"threads":[{"pid":null,"tid":null,"comm":null,"hits":2,`,
+	} {
+		if !strings.Contains(line, want) {
+			t.Errorf("it does not say %s:\n%s", want, line)
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for ; !strings.Contains(line, `"final":true`); line, _ = next() {
+	}
+	if !strings.Contains(line, `"log_depth":null`) {
+		t.Errorf("it says what the kernel logged:\n%s", line)
+	}
+}
+
 // Where /proc shows the ids of another namespace, -p would mean another process than
 // the kernel takes it for.
 func TestForeignProc(t *testing.T) {

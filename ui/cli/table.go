@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,27 +156,23 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 		if st == nil {
 			continue // its probe is taken away
 		}
-		id := "outside"
-		if !c.Outside() {
-			id = strconv.Itoa(c.TID)
-		}
-		thread := "began before it was watched"
+		how := "began before it was watched"
 		if t := c.Thread; t != nil {
-			thread = "on CPU " + format.Latency(float64(t.OnCPU))
+			how = "on CPU " + format.Latency(float64(t.OnCPU))
 			if c.Vague() {
-				thread += " ±" + format.Latency(float64(t.OnCPUError))
+				how += " ±" + format.Latency(float64(t.OnCPUError))
 			}
 			if t.Waiting >= 0 {
-				thread += ", waiting for one " + format.Latency(float64(t.Waiting))
+				how += ", waiting for one " + format.Latency(float64(t.Waiting))
 			}
 			if blocked := c.Blocked(); blocked > 0 {
-				thread += ", blocked " + format.Latency(float64(blocked))
+				how += ", blocked " + format.Latency(float64(blocked))
 			}
-			thread += fmt.Sprintf(", switches %d, faults %d, args %#x %#x %#x", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults,
+			how += fmt.Sprintf(", switches %d, faults %d, args %#x %#x %#x", t.Voluntary+t.Involuntary, t.MinorFaults+t.MajorFaults,
 				c.Args[0], c.Args[1], c.Args[2])
 		}
 		_, err := fmt.Fprintf(w, "%s %9s  %s  %s %s, CPU %d: %s, result %#x\n", c.At.Format("15:04:05.000"), format.Latency(float64(c.Latency)),
-			names[st.ID], symbols.Printable(c.Comm), id, c.CPU, thread, c.Return)
+			names[st.ID], symbols.Printable(c.Comm), thread(c), c.CPU, how, c.Return)
 		if err != nil {
 			return err
 		}
@@ -185,134 +180,10 @@ func callLines(w io.Writer, s *probes.Snapshot) error {
 	return nil
 }
 
-// remarks are notes on probes, one sentence for all that have the same to say.
-type remarks struct {
-	order []string
-	of    map[string]*remark
-}
-
-type remark struct {
-	n     uint64
-	names []string
-}
-
-// add notes a number of things of a probe; the text has a place for the number and
-// one for the names.
-func (r *remarks) add(text string, n uint64, name string) {
-	if n == 0 {
-		return
+// thread is the id of the thread of a call, if it has one here.
+func thread(c *probes.Call) string {
+	if c.Outside() {
+		return "outside"
 	}
-	if r.of[text] == nil {
-		r.order = append(r.order, text)
-		r.of[text] = &remark{}
-	}
-	r.of[text].n += n
-	r.of[text].names = append(r.of[text].names, name)
-}
-
-func (r *remarks) sentences() (all []string) {
-	for _, text := range r.order {
-		all = append(all, fmt.Sprintf(text, format.Count(r.of[text].n), format.List(r.of[text].names)))
-	}
-	return all
-}
-
-// uncalled says that there is no hit, and why that can be.
-func uncalled(s *probes.Snapshot, p *probes.Stats) string {
-	const none = "no call reached %[2]s"
-	if s.Filter.Follow && p.File.Library {
-		chosen := ""
-		if p.Function.Chosen {
-			chosen = " or chose another variant"
-		}
-		return none + " of " + escaped(symbols.Printable(p.File.Path)) +
-			": not called, inlined into the callers, or the command loaded another copy" + chosen
-	}
-	if len(s.Filter.PIDs) > 0 && !s.Filter.Follow {
-		return none + ": not called, inlined into the callers, or called by children of the process, which --children counts, too"
-	}
-	return none + ": not called, or inlined into the callers"
-}
-
-// escaped makes a text fit for a format.
-func escaped(text string) string { return strings.ReplaceAll(text, "%", "%%") }
-
-// verdict says whether the numbers add up, and what they leave out: one sentence
-// a line.
-func verdict(s *probes.Snapshot, names map[probes.ID]string, found *findings) string {
-	all := remarks{of: map[string]*remark{}}
-	doubts := found.inexact(names)
-	exact, left, said := len(doubts) == 0, 0, map[string]bool{}
-	old := map[*symbols.File]bool{}
-	for i := range s.Probes {
-		p := &s.Probes[i]
-		name := names[p.ID]
-		if p.Latency != nil && p.Balance() != 0 {
-			exact = false
-			all.add(fmt.Sprintf("the books of %%[2]s are off by %d", p.Balance()), 1, name)
-		}
-		all.add("%s calls of %s are not in the latency: their thread had 64 returns pending", p.Missed.Depth, name)
-		all.add("%s calls of %s are not in the latency: there was no room to follow them", p.Missed.NoSlot, name)
-		all.add("%s calls of %s have not returned: in flight or unwound, which session cookies do not tell apart", uint64(max(p.Unreturned, 0)), name)
-		if !p.Stood() {
-			left++
-			continue
-		}
-		switch why, told := found.silence(p, said); {
-		case told:
-		case why != "":
-			all.add("%[2]s: "+escaped(why), 1, name)
-		case p.Hits > 0:
-		case p.Kind == probes.USDT:
-			all.add("no thread passed %[2]s", 1, name)
-		default:
-			all.add(uncalled(s, p), 1, name)
-			if more := found.more(p); more != "" && len(said) < explained {
-				said[more] = true
-				all.add("%[2]s: "+escaped(more), 1, name)
-			}
-		}
-		if note := probes.UnmarkedNote(p.File, p.Function); note != "" {
-			exact = false
-			all.add("%[2]s is "+escaped(note), 1, name)
-		}
-		of := "of calls from before, or of a forked child"
-		if p.Missed.NoSlot > 0 {
-			of = "of calls from before, of a forked child, or of those that there was no room for"
-		}
-		all.add("%s returns of %s had no hit: "+of, p.Orphans, name)
-		if badge := p.File.Badge(); badge != "" && !old[p.File] {
-			old[p.File] = true
-			all.add("%[2]s was "+badge+": what is probed is what runs", 1, symbols.Printable(filepath.Base(p.File.Path)))
-		}
-		if p.HitsAgain() {
-			all.add("%[2]s: "+probes.AgainNote, 1, name)
-		}
-		all.add("%s hits of %s by others are left out", p.Filtered, name)
-	}
-	notes := append(slices.Clone(doubts), all.sentences()...)
-	notes = append(notes, found.ofKernel(s)...)
-	if s.HeldBack > 0 {
-		notes = append(notes, format.Count(s.HeldBack)+" slow calls are not printed: they came faster than the rate limit lets through")
-	}
-	if full := s.Lost.Calls - s.Lost.Busy; full > 0 {
-		notes = append(notes, format.Count(full)+" slow calls are not printed: the ring buffer was full")
-	}
-	if s.Lost.Busy > 0 {
-		notes = append(notes, format.Count(s.Lost.Busy)+" slow calls are not printed: the ring buffer was locked for too long")
-	}
-	word, agrees := audited(s, names)
-	notes, exact = append(notes, word...), exact && agrees
-	if s.Unfollowed > 0 {
-		exact = false
-		notes = append(notes, format.Count(s.Unfollowed)+" processes could not be followed: more than 16,384 ran at once")
-	}
-	first := "exact: every hit is counted"
-	switch {
-	case !exact:
-		first = "not exact"
-	case left > 0:
-		first = fmt.Sprintf("exact for what is probed, and %s not", format.Things(left, "function"))
-	}
-	return strings.Join(append([]string{first}, notes...), "\n")
+	return strconv.Itoa(c.TID)
 }

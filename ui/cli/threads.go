@@ -77,6 +77,10 @@ func sharesTable(w io.Writer, s *probes.Snapshot, p *probes.Stats, shares []prob
 		if by == export.ByProcess {
 			id = r.Threads
 		}
+		if r.Outside() {
+			fmt.Fprint(t, "–\t–\t  outside of this PID namespace\n")
+			continue
+		}
 		fmt.Fprintf(t, "%d\t%d\t  %s\n", r.PID, id, symbols.Printable(r.Comm))
 	}
 	return t.Flush()

@@ -104,6 +104,10 @@ func (f *findings) unseen() (all []string) {
 	if f.kernel == nil {
 		return nil
 	}
+	if n := f.kernel.Recursions; n > 0 {
+		all = append(all, "the kernel did not run the programs at "+format.Count(n)+
+			" hits or returns, which are not counted: another program ran on the CPU, as it can before Linux 6.0")
+	}
 	if n := f.kernel.UnseenEnds; n > 0 {
 		all = append(all, "up to "+format.Count(n)+" ends of threads were not seen: calls that they ended may be counted as in flight")
 	}
@@ -156,20 +160,12 @@ func (f *findings) ofKernel(s *probes.Snapshot) (all []string) {
 		return nil
 	}
 	k := f.kernel
-	if k.Recursions > 0 {
-		all = append(all, "the kernel did not run the programs at "+format.Count(k.Recursions)+" hits, which are not counted: another program ran on the CPU")
-	}
 	if k.Runs != nil {
-		var hits, filtered uint64
-		for i := range s.Probes {
-			hits, filtered = hits+s.Probes[i].Hits, filtered+s.Probes[i].Filtered
-		}
-		all = append(all, fmt.Sprintf("the kernel ran the program of entries %s times: %s hits, %s left out by the filter, and those of probes that were switched off",
-			format.Count(*k.Runs), format.Count(hits), format.Count(filtered)))
+		all = append(all, runs(s, *k.Runs))
 	}
 	switch l := k.Log; {
 	case l == nil:
-		all = append(all, "the kernel's log may not be read: what it says of return probes is not known")
+		all = append(all, "the kernel's log may not be read, or has the process ids of another PID namespace: what it says of return probes is not known")
 	default:
 		for _, line := range []struct {
 			n    uint64
@@ -185,4 +181,22 @@ func (f *findings) ofKernel(s *probes.Snapshot) (all []string) {
 		}
 	}
 	return all
+}
+
+// runs says how often the kernel ran the programs of entries, and what they counted.
+func runs(s *probes.Snapshot, n uint64) string {
+	var hits, returns, filtered uint64
+	for i := range s.Probes {
+		p := &s.Probes[i]
+		hits, filtered = hits+p.Hits, filtered+p.Filtered
+		if p.NoFrames {
+			returns += p.Returned + p.Orphans
+		}
+	}
+	program, returned := "the program of entries", ""
+	if s.InFlight == probes.SessionStore {
+		program, returned = "the programs of entries and returns", " and "+format.Count(returns)+" returns"
+	}
+	return fmt.Sprintf("the kernel ran %s %s times: %s hits%s, %s left out by the filter, and those of probes that were switched off",
+		program, format.Count(n), format.Count(hits), returned, format.Count(filtered))
 }

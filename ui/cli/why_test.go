@@ -96,3 +96,27 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 }
+
+// Hits that the kernel did not run the programs at are missing: that is told always.
+// With session cookies the programs run at returns, too.
+func TestKernelDoubts(t *testing.T) {
+	s, runs := manyProbes(1), uint64(9)
+	s.Probes[0].Hits, s.Probes[0].Returned, s.Probes[0].NoFrames = 4, 3, true
+	k := &probes.KernelCounts{Recursions: 2, Runs: &runs}
+	text := func(verbose bool) string {
+		var b strings.Builder
+		if err := table(&b, s, false, &findings{kernel: k, verbose: verbose}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const missing = "\nnot exact\nthe kernel did not run the programs at 2 hits or returns, which are not counted: "
+	if got := text(false); !strings.Contains(got, missing) || strings.Contains(got, "9 times") {
+		t.Errorf("it says\n%s", got)
+	}
+	k.Recursions, s.InFlight = 0, probes.SessionStore
+	const both = "the kernel ran the programs of entries and returns 9 times: 4 hits and 3 returns, 1 left out"
+	if got := text(true); !strings.Contains(got, both) || !strings.Contains(got, "\nexact: ") {
+		t.Errorf("it says\n%s", got)
+	}
+}
