@@ -93,6 +93,8 @@ type Collector struct {
 	log     *kernelLog    // nil: it may not be read
 	looking time.Duration // how long a look at the processes may take
 
+	surveying chan struct{} // full: one is under way
+
 	latest atomic.Pointer[Snapshot]
 
 	tick    sync.Mutex // one flush at a time; guards what follows

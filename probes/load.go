@@ -134,7 +134,7 @@ func newCollector(c Config, method Method, tier attacher) (*Collector, error) {
 	col := &Collector{
 		objs: objs, tier: tier, host: ThisHost(), config: c, decoder: newDecoder(),
 		slots: slots{n: o.MaxProbes}, timed: slots{n: o.MaxTimed}, timedAt: map[spot]*probe{}, floors: map[Class]Floor{},
-		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(), looking: surveyTime,
+		closers: make(chan struct{}, atOnce), away: make(chan struct{}), log: openKernelLog(), looking: surveyTime, surveying: make(chan struct{}, 1),
 	}
 	col.decoder.store = o.Store
 	for _, m := range []*ebpf.Map{objs.Records, objs.Calls} {

@@ -56,7 +56,7 @@ func (c *Collector) Why(st *Stats, t *Target) Explanation {
 func (c *Collector) Look(s *Snapshot, t *Target) *Look { return c.look(s.Probes, t) }
 
 func (c *Collector) look(all []Stats, t *Target) *Look {
-	return timely(c.looking, func() *Look {
+	return c.timely(func() *Look {
 		s := c.newSurvey()
 		defer s.close()
 		l := &Look{filter: c.config.Filter, found: map[ID]*surveyed{}}
@@ -102,14 +102,24 @@ func (l *Look) Why(st *Stats) Explanation {
 
 const heldUp = "it is not known: the processes could not be looked into within a second, one of them is busy with its mappings"
 
-// timely is what do finds, or nil if it is held up.
-func timely(within time.Duration, do func() *Look) *Look {
+// timely is what do finds, or nil if it is held up. It may be so beyond the time, and
+// then ends by itself; until then nobody else begins.
+func (c *Collector) timely(do func() *Look) *Look {
+	late := time.After(c.looking + c.looking/4) // the survey itself keeps to the time
+	select {
+	case c.surveying <- struct{}{}:
+	case <-late:
+		return nil
+	}
 	found := make(chan *Look, 1)
-	go func() { found <- do() }() // it may be held up beyond the time, and then ends by itself
+	go func() {
+		defer func() { <-c.surveying }()
+		found <- do()
+	}()
 	select {
 	case l := <-found:
 		return l
-	case <-time.After(within + within/4): // the survey itself keeps to the time
+	case <-late:
 		return nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"uprobetop/bpf/bpftest"
@@ -329,4 +330,25 @@ func TestLookDisarmed(t *testing.T) {
 	if want := "the semaphore of the probe is 0 in markers"; !e.Proven || !strings.HasPrefix(e.Causes[0], want) {
 		t.Errorf("%q, want %q", e.Causes, want)
 	}
+}
+
+// While one look is held up, nobody begins another.
+func TestOneLookAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Collector{looking: time.Second, surveying: make(chan struct{}, 1)}
+		held := make(chan struct{})
+		if c.timely(func() *Look { <-held; return &Look{} }) != nil {
+			t.Error("it is not held up")
+		}
+		for range 3 {
+			if c.timely(func() *Look { t.Error("another look began"); return &Look{} }) != nil {
+				t.Error("it found something")
+			}
+		}
+		close(held)
+		synctest.Wait()
+		if c.timely(func() *Look { return &Look{} }) == nil {
+			t.Error("it finds nothing any more")
+		}
+	})
 }
