@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"uprobetop/probes"
+	"uprobetop/symbols"
 )
 
 // rowText is the line of the table that has a name in it.
