@@ -46,7 +46,8 @@ type Call struct {
 // time in which that did not wait for one.
 //
 // Interrupts, and what a hypervisor takes, are no time on CPU as far as the kernel has
-// taken them off by then: it looks at ticks and switches.
+// taken them off by then: it looks at ticks and switches. What was taken just before a
+// call, and not yet taken off, is then missing in it.
 type ThreadStats struct {
 	OnCPU                  time.Duration // running
 	OnCPUError             time.Duration // by which OnCPU can be wrong, up or down

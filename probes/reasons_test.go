@@ -63,8 +63,13 @@ func TestKernelReasons(t *testing.T) {
 	place(t, c, request(t, f, Return, "act"), request(t, f, Return, "callee"))
 	before := stolen(t)
 	said := slowReasons(t, target, "3")
-	// What a hypervisor took, the two can have taken off at different moments.
-	taken := stolen(t) - before
+	// What a hypervisor took, the two can have taken off at different moments: the kernel
+	// says so in units of 10 ms. It is rare: of a few calls alone.
+	var taken time.Duration
+	if after := stolen(t); after > 0 {
+		taken = after - before + 10*time.Millisecond
+	}
+	off := 0
 	s := finish(t, c)
 	told := map[uint64]*Call{}
 	for i := range s.Calls {
@@ -85,10 +90,15 @@ func TestKernelReasons(t *testing.T) {
 				t.Errorf("%s: %s %v, itself %v: off by %v, at most by %v", r.name, part, got, itself, d, within)
 			}
 		}
+		within := ours.OnCPUError + r.wrong + extra
+		if taken > 0 && (ours.OnCPU-r.cpu).Abs() > within {
+			within += taken
+			off++
+		}
 		near("latency", call.Latency, r.latency, max(extra, 0))
-		near("on CPU", ours.OnCPU, r.cpu, ours.OnCPUError+r.wrong+extra+taken)
+		near("on CPU", ours.OnCPU, r.cpu, within)
 		if ours.Voluntary > 0 {
-			near("blocked", call.Blocked(), r.latency-r.cpu-r.waited, ours.OnCPUError+r.wrong+extra+taken)
+			near("blocked", call.Blocked(), r.latency-r.cpu-r.waited, within)
 		}
 		if ours.Waiting >= 0 {
 			near("waiting", ours.Waiting, r.waited, extra)
@@ -98,6 +108,9 @@ func TestKernelReasons(t *testing.T) {
 		equal(t, r.name+": major faults", ours.MajorFaults, r.major)
 		equal(t, r.name+": result", call.Return, 3*r.number+1)
 		r.check(t, call)
+	}
+	if off > 3 {
+		t.Errorf("the time on CPU of %d of %d calls is off by more than what is told", off, len(said)-8)
 	}
 }
 
