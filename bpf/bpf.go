@@ -130,7 +130,7 @@ type Options struct {
 	// running thread as it is.
 	Tick time.Duration
 	// Object is loaded instead of the embedded one: the same source with a fault,
-	// for tests; see increase in uprobetop.bpf.c. nil: the embedded one.
+	// for tests; see increase in hit.h. nil: the embedded one.
 	Object []byte
 }
 
