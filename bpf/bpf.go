@@ -133,7 +133,7 @@ type Options struct {
 	// counter, which is the same on all CPUs.
 	OneClock bool
 	// Object is loaded instead of the embedded one: the same source with a fault,
-	// for tests; see increase in uprobetop.bpf.c. nil: the embedded one.
+	// for tests; see increase in hit.h. nil: the embedded one.
 	Object []byte
 }
 

@@ -118,7 +118,7 @@ static __always_inline struct cell *cell_of_frame(struct frame *f)
 	return sw && (sw->flags & SWITCH_ON) ? cell_of(f->cookie) : 0;
 }
 
-/* Is the current thread on one of the lists? A function: see above of stack. */
+/* Is the current thread on one of the lists? A function: see uprobetop.bpf.c of stack. */
 static __noinline int listed(void)
 {
 	__u64 id = by_process || by_thread ? ids_of(bpf_get_current_task_btf()) : 0;

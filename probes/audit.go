@@ -60,6 +60,8 @@ const mostWitnesses = 1024
 // auditable tells whether so many points can be audited.
 func (c *Collector) auditable(ps []*probe) error {
 	points, cpus := 0, len(c.host.CPUs)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, w := range c.witnesses {
 		points += len(w.events) / cpus
 	}
@@ -96,6 +98,18 @@ func (c *Collector) audit(f *symbols.File, ps []*probe) error {
 		c.mu.Unlock()
 	}
 	return nil
+}
+
+// dismissWitness lets go of the witness of a probe of which nobody will ask. c.mu is
+// held.
+func (c *Collector) dismissWitness(p *probe) {
+	w := p.witness
+	if w == nil {
+		return
+	}
+	p.witness = nil
+	c.witnesses = slices.DeleteFunc(c.witnesses, func(other *witness) bool { return other == w })
+	c.closing.Go(w.close) // the kernel takes its time
 }
 
 // countOn counts hits of a point on one CPU, by whomever. (An event of a thread could

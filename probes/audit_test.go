@@ -2,6 +2,7 @@ package probes
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -158,5 +159,45 @@ func TestAuditTooMany(t *testing.T) {
 		if c.probes[i].state != Failed {
 			t.Errorf("a probe is %s", c.probes[i].state)
 		}
+	}
+}
+
+// Where the witness of one probe cannot be had, none of that Place counts, and nothing
+// of it stays.
+func TestAuditFailsHalfway(t *testing.T) {
+	target := bpftest.Build(t, "calls")
+	f := open(t, target)
+	c := auditHere(t, Config{})
+	cpus := c.host.CPUs
+	place(t, c, request(t, f, Entry, "work"))
+	c.host.CPUs = []int{0, 1 << 20} // of the second there is no event
+	if err := c.Place(t.Context(), request(t, f, Entry, "work"), request(t, f, Return, "run")); err == nil {
+		t.Fatal("it has a witness on a CPU that is not there")
+	}
+	c.host.CPUs = cpus
+	made := truth(t, target, "1", "20")["calls"]
+	s := finish(t, c)
+	equal(t, "hits of the one before", s.Probes[0].Hits, made)
+	for _, p := range s.Probes[1:] {
+		if p.State != Failed || p.Note == "" || p.Hits != 0 {
+			t.Errorf("%s is %s (%s) with %d hits", p.Function.Name, p.State, p.Note, p.Hits)
+		}
+	}
+	agreesExactly(t, &Snapshot{Probes: s.Probes[:1]})
+	equal(t, "witnesses", uint64(len(c.witnesses)), 1)
+}
+
+// The witness of a probe that is taken away goes with it.
+func TestAuditOfARemovedProbe(t *testing.T) {
+	f := open(t, bpftest.Build(t, "calls"))
+	c := auditHere(t, Config{})
+	place(t, c, request(t, f, Entry, "work"), request(t, f, Entry, "run"))
+	w := c.probes[0].witness
+	if err := c.Remove(0); err != nil {
+		t.Fatal(err)
+	}
+	agreesExactly(t, finish(t, c))
+	if _, err := w.events[0].Stat(); !errors.Is(err, os.ErrClosed) || len(c.witnesses) != 1 {
+		t.Errorf("its file: %v; there are %d witnesses", err, len(c.witnesses))
 	}
 }

@@ -1,7 +1,6 @@
 package probes
 
 import (
-	"bytes"
 	"time"
 
 	"uprobetop/bpf"
@@ -87,13 +86,8 @@ func cookieOf(id ID, slot int) uint64 { return uint64(id+1)<<32 | uint64(slot) }
 
 // callOf reads a record; the wall clock is not in it.
 func callOf(c *bpf.Call) Call {
-	comm := make([]byte, len(c.Comm))
-	for i, b := range c.Comm {
-		comm[i] = byte(b)
-	}
-	name, _, _ := bytes.Cut(comm, []byte{0})
 	call := Call{
-		Probe: idOf(c.Cookie), PID: int(c.Tgid), TID: int(c.Tid), Comm: string(name), CPU: int(c.Cpu),
+		Probe: idOf(c.Cookie), PID: int(c.Tgid), TID: int(c.Tid), Comm: text(c.Comm[:]), CPU: int(c.Cpu),
 		Start: c.Start, Args: c.Args, Return: c.Result, Callees: time.Duration(c.Callees),
 	}
 	if c.At > c.Start {

@@ -125,7 +125,7 @@ func TestKernelCallsOfAStoppedReader(t *testing.T) {
 	equal(t, "lost by busy rings", s.Lost.Busy, busy)
 	equal(t, "lost over the CPUs", onCPUs, lost)
 	equal(t, "lost by busy rings over the CPUs", busyOnCPUs, busy)
-	const fit = 4096 / (callBytes + 8)
+	const fit = uint64(4096 / (callBytes + 8))
 	if made < 10*fit || reported > 2*fit {
 		t.Errorf("%d calls for a ring of %d, %d reported: it was not full", made, fit, reported)
 	}

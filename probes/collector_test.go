@@ -218,7 +218,7 @@ func TestBadPointAmongGood(t *testing.T) {
 	c.list(p)
 	all := slices.Clone(c.probes)
 	c.attachAll(context.Background(), f, all)
-	c.begin([]*symbols.File{f}, map[*symbols.File][]*probe{f: all})
+	c.begin([]*symbols.File{f}, map[*symbols.File][]*probe{f: all}, nil)
 	s := collect(t, c)
 	for i := range s.Probes {
 		st := &s.Probes[i]

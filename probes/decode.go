@@ -6,40 +6,40 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unsafe"
 
 	"uprobetop/bpf"
 	"uprobetop/probes/hist"
 )
 
-// The sizes of struct record and struct call, in bytes.
+// The sizes of records, in bytes.
 const (
-	recordBytes = 24 + 8*int(bpf.Fields)
-	callBytes   = 8*7 + 8*3 + 8 + 8*6 + 16 + 8*2
+	recordBytes = int(unsafe.Sizeof(bpf.Record{}))
+	callBytes   = int(unsafe.Sizeof(bpf.Call{}))
+	shareBytes  = int(unsafe.Sizeof(bpf.ShareRecord{}))
 )
 
-// parseRecord reads one record as it came from the ring buffer.
-func parseRecord(raw []byte, r *bpf.Record) error {
-	if len(raw) < recordBytes {
-		return fmt.Errorf("a record of %d bytes is too short, %d are expected", len(raw), recordBytes)
+// parse reads one record as it came from the kernel: these types lie in memory as
+// those of C do.
+func parse[T bpf.Record | bpf.Call | bpf.ShareRecord](raw []byte, r *T) error {
+	size := int(unsafe.Sizeof(*r))
+	if len(raw) < size {
+		return fmt.Errorf("a record of %d bytes is too short, %d are expected", len(raw), size)
 	}
-	e := binary.NativeEndian
-	r.Kind, r.Index = e.Uint32(raw), e.Uint32(raw[4:])
-	r.Cookie, r.At = e.Uint64(raw[8:]), e.Uint64(raw[16:])
-	for i := range r.Value {
-		r.Value[i] = e.Uint64(raw[24+8*i:])
-	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(r)), size), raw)
 	return nil
 }
 
-// parseCall reads the record of a single call.
-func parseCall(raw []byte, c *bpf.Call) error {
-	if len(raw) < callBytes {
-		return fmt.Errorf("the record of a call has %d bytes, %d are expected", len(raw), callBytes)
+// text is what the kernel has in an array of characters.
+func text(chars []int8) string {
+	b := make([]byte, 0, len(chars))
+	for _, c := range chars {
+		if c == 0 {
+			break
+		}
+		b = append(b, byte(c))
 	}
-	if _, err := binary.Decode(raw[:callBytes], binary.NativeEndian, c); err != nil {
-		return fmt.Errorf("the record of a call cannot be read: %w", err)
-	}
-	return nil
+	return string(b)
 }
 
 // numbers are the cumulative numbers of one probe, as far as records told.
@@ -73,37 +73,41 @@ func newDecoder() *decoder {
 // tells whether it ended a tick. A record that makes no sense is an error and
 // changes nothing.
 func (d *decoder) read(raw []byte) (tick bool, err error) {
-	if len(raw) >= 4 {
-		switch kind := binary.NativeEndian.Uint32(raw); kind {
-		case bpf.RecordCall, bpf.RecordInside, bpf.RecordEnumerated:
-			return false, d.readCall(kind, raw)
-		}
+	if len(raw) < 4 {
+		return false, fmt.Errorf("a record of %d bytes has no kind", len(raw))
 	}
-	if len(raw) >= 4 && binary.NativeEndian.Uint32(raw) == bpf.RecordShare {
-		return false, d.share(raw)
+	switch binary.NativeEndian.Uint32(raw) {
+	case bpf.RecordCall, bpf.RecordInside, bpf.RecordEnumerated:
+		var c bpf.Call
+		if err = parse(raw, &c); err == nil {
+			d.call(&c)
+		}
+		return false, err
+	case bpf.RecordShare:
+		var s bpf.ShareRecord
+		if err = parse(raw, &s); err == nil {
+			d.share(&s)
+		}
+		return false, err
 	}
 	var r bpf.Record
-	if err := parseRecord(raw, &r); err != nil {
+	if err = parse(raw, &r); err != nil {
 		return false, err
 	}
 	return d.apply(&r)
 }
 
-func (d *decoder) readCall(kind uint32, raw []byte) error {
-	var c bpf.Call
-	if err := parseCall(raw, &c); err != nil {
-		return err
-	}
-	switch kind {
+// call takes one record of a call.
+func (d *decoder) call(c *bpf.Call) {
+	switch c.Kind {
 	case bpf.RecordCall:
-		d.calls = append(d.calls, c)
+		d.calls = append(d.calls, *c)
 	case bpf.RecordInside:
-		d.entering.add(&c)
+		d.entering.add(c)
 	case bpf.RecordEnumerated:
 		d.inside, d.entering = d.entering, enumeration{}
 		d.inside.at = c.At
 	}
-	return nil
 }
 
 // takeCalls gives the calls reported by now, in the order of their returns, for a

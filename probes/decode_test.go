@@ -22,7 +22,7 @@ func decode(t *testing.T, d *decoder, rs ...bpf.Record) (ticks int) {
 	t.Helper()
 	for _, r := range rs {
 		var got bpf.Record
-		if err := parseRecord(raw(r), &got); err != nil {
+		if err := parse(raw(r), &got); err != nil {
 			t.Fatal(err)
 		}
 		if got != r {
@@ -40,8 +40,10 @@ func decode(t *testing.T, d *decoder, rs ...bpf.Record) (ticks int) {
 }
 
 func TestRecordSize(t *testing.T) {
-	if n := binary.Size(bpf.Record{}); n != recordBytes {
-		t.Errorf("a record has %d bytes, the decoder reads %d", n, recordBytes)
+	for what, bytes := range map[any]int{bpf.Record{}: recordBytes, bpf.Call{}: callBytes, bpf.ShareRecord{}: shareBytes} {
+		if n := binary.Size(what); n != bytes { // nothing is between the fields
+			t.Errorf("a %T has %d bytes, the decoder reads %d", what, n, bytes)
+		}
 	}
 	if n := binary.Size(bpf.Hist{}.Count) / 8; n != hist.Buckets {
 		t.Errorf("the kernel counts in %d buckets, package hist has %d", n, hist.Buckets)
@@ -94,7 +96,7 @@ func TestDecoderRefuses(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if err := parseRecord(make([]byte, recordBytes-1), new(bpf.Record)); err == nil {
+	if err := parse(make([]byte, recordBytes-1), new(bpf.Record)); err == nil {
 		t.Error("a short record is accepted")
 	}
 	if _, err := d.read(rawShare(1, bpf.Thread{}, 1)[:shareBytes-1]); err == nil {
@@ -158,7 +160,7 @@ func FuzzDecoder(f *testing.F) {
 		for len(b) > 0 {
 			n := min(len(b), recordBytes)
 			var r bpf.Record
-			if parseRecord(b[:n], &r) == nil {
+			if parse(b[:n], &r) == nil {
 				_, _ = d.apply(&r)
 			}
 			b = b[n:]

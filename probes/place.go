@@ -110,7 +110,7 @@ func (c *Collector) Place(ctx context.Context, requests ...Request) error {
 			failed = c.audit(f, byFile[f])
 		}
 	}
-	c.begin(files, byFile)
+	c.begin(files, byFile, failed)
 	return failed
 }
 
@@ -307,11 +307,16 @@ func (c *Collector) attachAll(ctx context.Context, f *symbols.File, ps []*probe)
 	}
 }
 
-// begin lets the hits of everything that was attached count, from one moment on.
-func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe) {
+// begin lets the hits of everything that was attached count, from one moment on. If
+// something failed it takes all of it away instead.
+func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*probe, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := slices.Concat(slices.Collect(maps.Values(byFile))...)
+	if failed != nil {
+		c.giveUp(all, failed)
+		return
+	}
 	prepare(all, startOf)
 	defer conclude(all)
 	now := monotonic()
@@ -320,6 +325,7 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 			switch {
 			case p.link == nil:
 			case p.state != Placing || c.final: // it was stopped while the kernel worked
+				c.dismissWitness(p)
 				c.halt(p)
 			default:
 				p.state, p.placed = Attached, now
@@ -335,6 +341,17 @@ func (c *Collector) begin(files []*symbols.File, byFile map[*symbols.File][]*pro
 				}
 			}
 		}
+	}
+}
+
+// giveUp takes the links of probes away that never counted. c.mu is held.
+func (c *Collector) giveUp(ps []*probe, why error) {
+	for _, p := range ps {
+		if p.state == Placing {
+			p.state, p.note = Failed, why.Error()
+		}
+		c.dismissWitness(p)
+		c.halt(p)
 	}
 }
 

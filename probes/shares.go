@@ -1,20 +1,13 @@
 package probes
 
 import (
-	"bytes"
-	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
-	"unsafe"
 
 	"uprobetop/bpf"
 	"uprobetop/probes/hist"
 )
-
-// shareBytes is the size of struct share_record.
-const shareBytes = int(unsafe.Sizeof(bpf.ShareRecord{}))
 
 // share is one entry of a thread as the last record had it.
 type share struct {
@@ -22,41 +15,28 @@ type share struct {
 	told uint64 // hits in the last snapshot
 }
 
-// parseShare reads the record of an entry.
-func parseShare(raw []byte) (cookie uint64, of bpf.Thread, s ThreadShare, err error) {
-	if len(raw) < shareBytes {
-		return 0, of, s, fmt.Errorf("the record of a thread has %d bytes, %d are expected", len(raw), shareBytes)
-	}
-	e := binary.NativeEndian
-	var h bpf.ShareRecord
-	cookie = e.Uint64(raw[unsafe.Offsetof(h.Cookie):])
-	of = bpf.Thread{TGID: e.Uint32(raw[unsafe.Offsetof(h.Tgid):]), TID: e.Uint32(raw[unsafe.Offsetof(h.Tid):])}
-	raw = raw[unsafe.Offsetof(h.Share):]
-	r := &h.Share
-	comm, _, _ := bytes.Cut(raw[:len(r.Comm)], []byte{0})
-	s = ThreadShare{
-		PID: int(of.TGID), TID: int(of.TID), Threads: 1, Comm: string(comm), Hits: e.Uint64(raw[unsafe.Offsetof(r.Hits):]),
-		Returned: e.Uint64(raw[unsafe.Offsetof(r.Returned):]), Sum: e.Uint64(raw[unsafe.Offsetof(r.SumNs):]),
+// shareOf is what the record of an entry says.
+func shareOf(r *bpf.ShareRecord) ThreadShare {
+	s := ThreadShare{
+		PID: int(r.Tgid), TID: int(r.Tid), Threads: 1, Comm: text(r.Share.Comm[:]), Hits: r.Share.Hits,
+		Returned: r.Share.Returned, Sum: r.Share.SumNs,
 	}
 	if s.Outside() {
 		s.Threads, s.Comm = 0, ""
 	}
-	for i := range r.Count {
-		if n := e.Uint64(raw[int(unsafe.Offsetof(r.Count))+8*i:]); n != 0 {
+	for i, n := range &r.Share.Count {
+		if n != 0 {
 			s.Latency = append(s.Latency, hist.CoarseBucket{Index: i, Count: n})
 		}
 	}
-	s.Max = s.Latency.Largest(e.Uint64(raw[unsafe.Offsetof(r.MaxNs):]))
-	return cookie, of, s, nil
+	s.Max = s.Latency.Largest(r.Share.MaxNs)
+	return s
 }
 
 // share takes one record of a thread.
-func (d *decoder) share(raw []byte) error {
-	cookie, of, s, err := parseShare(raw)
-	if err != nil {
-		return err
-	}
-	n := d.numbers(cookie)
+func (d *decoder) share(r *bpf.ShareRecord) {
+	of := bpf.Thread{TGID: r.Tgid, TID: r.Tid}
+	n := d.numbers(r.Cookie)
 	old, known := n.threads[of]
 	if !known {
 		d.shares++
@@ -64,8 +44,7 @@ func (d *decoder) share(raw []byte) error {
 	if n.threads == nil {
 		n.threads = map[bpf.Thread]share{}
 	}
-	n.threads[of] = share{s, old.told}
-	return nil
+	n.threads[of] = share{shareOf(r), old.told}
 }
 
 // threadsOf are the threads of a probe that records told of.

@@ -54,6 +54,9 @@ func (c *Collector) Remove(id ID) error {
 			return err
 		}
 	}
+	if p != nil && !c.final {
+		c.dismissWitness(p)
+	}
 	if err := c.stop(id); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func Emulated() bool { return os.Getenv("UPROBETOP_EMULATED") == "1" }
 
 // Object compiles the BPF programs with a fault and returns the object; with
 // UPROBETOP_TARGETS set to a directory it is taken from there instead. The faults
-// are those of uprobetop.bpf.c, by the name that FAULT has: PLAIN_ADDS, LOSE_POP=7.
+// are those of hit.h, by the name that FAULT has: PLAIN_ADDS, LOSE_POP=7.
 func Object(t testing.TB, fault string) []byte {
 	t.Helper()
 	path := filepath.Join(os.Getenv("UPROBETOP_TARGETS"), fault+".o")
