@@ -290,7 +290,7 @@ func (m *model) drawTotals(c *chart.Canvas) {
 	case t.missed > 0:
 		x = c.Text(c.Text(x, 0, fitCount(float64(t.missed), 12), th.Warn.With(chart.Bold))+1, 0, "missed", th.Warn)
 	case t.again:
-		x = c.Text(x, 0, "≈ a call can hit twice", th.Warn)
+		x = c.Text(x, 0, "? a call can hit twice", th.Warn)
 	case t.any:
 		x = c.Text(x, 0, th.Check+" exact", th.Good)
 		if t.not > 0 {

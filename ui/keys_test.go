@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"uprobetop/probes"
+	"uprobetop/symbols"
 )
 
 // rowText is the line of the table that has a name in it.
@@ -503,10 +504,20 @@ func TestProbeThatNeverAppearsIsNotPlacedForEver(t *testing.T) {
 	}
 }
 
-func TestProcessesNotFollowedAreToldInTheTotals(t *testing.T) {
+func TestWhatIsNotExactIsToldInTheTotals(t *testing.T) {
 	s := small(t, twoLoads)
 	s.publish(twoLoads, func(sn *probes.Snapshot) { sn.Unfollowed = 3 })
 	if got := strings.Split(s.text(), "\n")[1]; !strings.Contains(got, "? not exact: 3 processes not followed") {
+		t.Errorf("the totals read %q", got)
+	}
+	s.publish(twoLoads, func(sn *probes.Snapshot) {
+		for i := range sn.Probes {
+			p := *sn.Probes[i].Probe
+			p.Points = []symbols.Point{{Again: true}}
+			sn.Probes[i].Probe, sn.Probes[i].Missed = &p, probes.Missed{}
+		}
+	})
+	if got := strings.Split(s.text(), "\n")[1]; !strings.Contains(got, "? a call can hit twice") {
 		t.Errorf("the totals read %q", got)
 	}
 }

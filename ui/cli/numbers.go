@@ -22,10 +22,15 @@ Counted, as a term or beside it:
   missed.no_slot  there was no memory, or no room in the store, to follow the call
   unwound         the return can never come: a longjmp passed the call, or its thread
                   ended or called exec in it; a longjmp is noticed at the thread's next hit
-  unreturned      in flight and unwound together: what a session store can tell
+  unreturned      in flight, unwound and missed.no_slot together: all that session cookies
+                  tell, with which hits = returned + unreturned + missed.depth
   orphans         returns whose hit was not seen: the call began before the probe, or is
                   a forked child's copy of one
   filtered        hits of processes that were not asked for
+  unfollowed      children that found no room in the filter, as more than 16,384 processes
+                  ran at once: their hits are missing, and the verdict is not exact
+  others          with --by, threads that found no room for a row: the probe's numbers have
+                  their hits, and no row has
   held back       slow calls that the rate limit did not let be reported one by one
   lost            those that found the ring buffer full, or locked; records of counters
                   that found it full are sent again, and change no number
@@ -34,7 +39,9 @@ Prevented:
 
   lost additions  counters are added to atomically: a thread that is preempted in the
                   middle loses nothing
-  recursion       from Linux 6.0 on, no program of another probe keeps ours from running
+  recursion       from Linux 6.0 on, no program of another probe keeps ours from running;
+                  before, the kernel skips such a hit and counts that it did: stat then
+                  says not exact, and the screen does not know
   wrong pairing   return and entry are paired by thread and stack pointer, by the rule by
                   which the kernel pairs them; a child's return after fork is no latency
   full store      nothing in it is ever replaced by something newer
@@ -53,13 +60,18 @@ Found out, and told:
   the probe       a latency holds what the probe itself takes: that of an empty function is
                   measured beside it
   signals         a process that the kernel ends at a return (SIGILL) is in its log, which
-                  stat -v reads, as are messages of returns that were left out
-  two calls, one  a function that can come back to its first instruction is marked ≈
+                  stat -v reads, as are messages of returns that were left out; not in a
+                  container, whose process ids the log does not have
+  two calls, one  a function that can come back to its first instruction: the totals of the
+                  screen have a ?, and stat says it
+  outside         in a container, calls in flight of threads that are not in it are counted
+                  and cannot be listed: in_flight_calls is null
 
 Not to be known, by anybody:
 
   the edges       a thread that is past the breakpoint when it is placed, or before it when
-                  it is taken away, is not counted; nor does it then leave a term open
+                  it is taken away, is not counted; a call that is inside when its probe
+                  is stopped returns unseen, and stays in flight
   restarts        an instruction that is interrupted by a page fault with a signal, or finds
                   no slot to be stepped in, is hit again at its restart
   no memory       where the kernel had none to note a return it says so to nobody: the call
