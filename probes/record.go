@@ -96,7 +96,7 @@ func (r *Recorder) Tick(s *Snapshot) {
 		r.w.Probe(&recording.Probe{ID: uint64(id), Removed: true})
 	}
 	_ = r.w.Tick(&recording.Tick{ // Close tells
-		At: s.At, Elapsed: s.Elapsed, Interval: s.Interval, Gone: s.Gone, Final: s.Final,
+		At: s.At, Elapsed: s.Elapsed, Interval: s.Interval, Gone: s.Gone, Container: s.Container, Final: s.Final,
 		Placing: [2]int{s.Placing.Done, s.Placing.Of}, Leaving: [2]int{s.Leaving.Done, s.Leaving.Of},
 	})
 }

@@ -270,7 +270,7 @@ func (r *Replay) snapshot(t *recording.Tick) *Snapshot {
 		Seq: l.Seq + 1, At: t.At.Add(r.before), Elapsed: r.before + t.Elapsed, Interval: t.Interval,
 		Kernel: l.Kernel, CPUs: l.CPUs, Method: l.Method, InFlight: l.InFlight, Filter: l.Filter,
 		Lost: r.decoder.losses(), HeldBack: r.decoder.heldBack, Unfollowed: r.decoder.unfollowed,
-		Gone: t.Gone, Final: t.Final,
+		Gone: t.Gone, Container: t.Container, Final: t.Final,
 		Placing: Progress{t.Placing[0], t.Placing[1]}, Leaving: Progress{t.Leaving[0], t.Leaving[1]},
 	}
 	for _, p := range r.probes {

@@ -185,7 +185,7 @@ func TestReplayIsComplete(t *testing.T) {
 	f := &symbols.File{Path: "/bin/x", Functions: []symbols.Function{function}}
 	probe := &Probe{File: f, Function: &f.Functions[0], Points: points, cookie: cookieOf(0, 0)}
 	want := &Snapshot{
-		Seq: 1, At: time.Unix(1, 2), Elapsed: 3, Interval: 4, Kernel: "6.6", CPUs: 1, Method: "uprobe_multi", InFlight: HashStore, Gone: true, Final: true,
+		Seq: 1, At: time.Unix(1, 2), Elapsed: 3, Interval: 4, Kernel: "6.6", CPUs: 1, Method: "uprobe_multi", InFlight: HashStore, Gone: true, Container: true, Final: true,
 		Filter: Filter{PIDs: []int{5}, TIDs: []int{6}, Cgroups: []string{"/a"}, Follow: true},
 		Probes: []Stats{{Probe: probe, State: Failed, Note: "because", PerCPU: []CPUStats{{CPU: 0}}, HeldBack: 9, CallsLost: 8, CallsBusy: 3}},
 		Lost:   Lost{Cells: 7, Calls: 8, Busy: 3, ByCPU: []LostCalls{{CPU: 0, Full: 5, Busy: 3}}}, HeldBack: 9, Placing: Progress{10, 11}, Leaving: Progress{12, 13}, Unfollowed: 14,

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"slices"
 	"time"
 
 	"uprobetop/probes"
@@ -11,35 +10,10 @@ import (
 
 const insideTitle = "inside"
 
-// insideState is what the view of who is inside remembers between drawings.
-type insideState struct {
-	at   callID // the selected call; zero: the first
-	top  int    // first visible
-	full calm   // age of a bar that is full
-}
-
-// insiders are the listed calls in flight of a row, the oldest first, and which of
-// them is selected.
-func (m *model) insiders(r *row) (calls []probes.Call, at int) {
-	calls = m.shown.Inside.Of(r.shown.ID)
-	at = slices.IndexFunc(calls, func(c probes.Call) bool { return idOf(&c) == m.charts.inside.at })
-	return calls, max(at, 0)
-}
-
 // stepInside selects another call.
 func (m *model) stepInside(by int) {
-	r := m.selected
-	if r == nil || r.shown == nil {
-		return
-	}
-	calls, at := m.insiders(r)
-	if len(calls) == 0 {
-		return
-	}
-	at = min(max(at+by, 0), len(calls)-1)
-	m.charts.inside.at = callID{}
-	if at > 0 {
-		m.charts.inside.at = idOf(&calls[at])
+	if r := m.selected; r != nil && r.shown != nil {
+		m.charts.inside.step(m.shown.Inside.Of(r.shown.ID), by)
 	}
 }
 
@@ -75,38 +49,17 @@ func drawInside(m *model, c *chart.Canvas, r *row) {
 		return
 	}
 	m.charts.fit(r, m.window())
-	calls, at := m.insiders(r)
+	calls, s := m.shown.Inside.Of(r.shown.ID), &m.charts.inside
 	if len(calls) == 0 {
 		m.drawNobody(c, r)
 		return
 	}
-	rows, about := c.H-1, 0
-	if c.H >= 5 {
-		about = 1
-	}
-	if m.airy() && c.H >= 10 {
-		about = 2
-	}
-	rows -= about
-	s := &m.charts.inside
-	s.top = max(min(s.top, at, len(calls)-rows), at-rows+1, 0)
 	full := s.full.follow(float64(max(r.shown.Oldest, 1)), m.shown.Elapsed, higher)
 	l := insideLayout(c.W, m.opts.Doing != nil && !m.frozen)
 	m.drawInsideHeads(c, l, calls)
-	for y := 1; y <= rows && s.top+y-1 < len(calls); y++ {
-		i := s.top + y - 1
-		line := c.Sub(0, y, c.W, 1)
-		m.drawInsider(line, l, &calls[i], r, full)
-		id := idOf(&calls[i])
-		m.spotOn(line, func(m *model) { m.charts.inside.at = id })
-		if i == at {
-			selectLine(line.Sub(1, 0, c.W-2, 1), l.since-3, m.th)
-		}
-	}
-	m.scrollOn(c.Sub(0, 1, c.W, rows), (*model).stepInside)
-	if about > 0 {
-		m.drawAboutCall(c.Sub(0, c.H-1, c.W, 1), &calls[at], false)
-	}
+	m.drawCallList(c, s, calls, l.since, false, func(line *chart.Canvas, call *probes.Call) {
+		m.drawInsider(line, l, call, r, full)
+	})
 }
 
 // drawNobody says why the list is empty.
@@ -194,7 +147,7 @@ func drawInFlight(m *model, c *chart.Canvas) int {
 
 // drawInsideReading holds the calls in flight against those that have returned.
 func drawInsideReading(m *model, c *chart.Canvas, r *row) {
-	calls, _ := m.insiders(r)
+	calls := m.shown.Inside.Of(r.shown.ID)
 	if len(calls) == 0 {
 		return
 	}

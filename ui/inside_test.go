@@ -110,8 +110,8 @@ func TestInsideKeepsSelection(t *testing.T) {
 	s.View()
 	s.press("right", "right", "right")
 	selected := func() int {
-		calls, at := s.insiders(s.selected)
-		return calls[at].TID
+		calls := s.shown.Inside.Of(s.selected.shown.ID)
+		return calls[s.charts.inside.selected(calls)].TID
 	}
 	if selected() != 2904 {
 		t.Fatalf("thread %d is selected", selected())

@@ -24,7 +24,7 @@ type chartState struct {
 	cpus    calm
 	columns int // of the chart as last drawn
 	slow    slowState
-	inside  insideState
+	inside  callList
 	threads threadState
 }
 
@@ -63,7 +63,7 @@ func (l *chartState) fit(r *row, window time.Duration) {
 	}
 	l.of, l.window = r.key, window
 	l.low, l.high, l.top, l.cpus = calm{}, calm{}, calm{}, calm{}
-	l.slow = slowState{bySlowest: l.slow.bySlowest}
+	l.slow, l.inside = slowState{bySlowest: l.slow.bySlowest}, callList{}
 }
 
 // plot prepares the histogram of a row.

@@ -13,41 +13,18 @@ import (
 // slowState is what the view of slow calls remembers between drawings.
 type slowState struct {
 	bySlowest bool
-	at        callID // the selected call; zero: the first
-	top       int    // first visible
-	full      calm   // latency of a bar that is full
+	callList
 }
 
-// callID tells one call of a probe from another.
-type callID struct {
-	start uint64
-	tid   int
-}
-
-func idOf(c *probes.Call) callID { return callID{c.Start, c.TID} }
-
-// slowCalls are the calls of a row in the order of the view, and which of them
-// is selected.
-func (m *model) slowCalls(r *row) (calls []probes.Call, at int) {
-	calls = m.history().calls[r.shown.ID].inOrder(m.charts.slow.bySlowest)
-	at = slices.IndexFunc(calls, func(c probes.Call) bool { return idOf(&c) == m.charts.slow.at })
-	return calls, max(at, 0)
+// slowCalls are the calls of a row in the order of the view.
+func (m *model) slowCalls(r *row) []probes.Call {
+	return m.history().calls[r.shown.ID].inOrder(m.charts.slow.bySlowest)
 }
 
 // stepCall selects another call.
 func (m *model) stepCall(by int) {
-	r := m.selected
-	if r == nil || r.shown == nil {
-		return
-	}
-	calls, at := m.slowCalls(r)
-	if len(calls) == 0 {
-		return
-	}
-	at = min(max(at+by, 0), len(calls)-1)
-	m.charts.slow.at = callID{}
-	if at > 0 {
-		m.charts.slow.at = idOf(&calls[at])
+	if r := m.selected; r != nil && r.shown != nil {
+		m.charts.slow.step(m.slowCalls(r), by)
 	}
 }
 
@@ -82,46 +59,24 @@ func callLayout(w int) callColumns {
 }
 
 func drawSlow(m *model, c *chart.Canvas, r *row) {
-	th := m.th
 	if r.shown.Kind != probes.Return {
 		m.drawNotTimed(c, r)
 		return
 	}
 	m.charts.fit(r, m.window())
-	calls, at := m.slowCalls(r)
+	calls, s := m.slowCalls(r), &m.charts.slow
 	if len(calls) == 0 {
 		m.drawNoCalls(c, r)
 		return
 	}
-	rows, about := c.H-1, 0
-	if c.H >= 5 {
-		about = 1
-	}
-	if m.airy() && c.H >= 10 {
-		about = 2
-	}
-	rows -= about
-	s := &m.charts.slow
-	s.top = max(min(s.top, at, len(calls)-rows), at-rows+1, 0)
 	longest := slices.MaxFunc(calls, func(a, b probes.Call) int { return int(a.Latency - b.Latency) }).Latency
 	full := s.full.follow(float64(max(longest, 1)), m.shown.Elapsed, higher)
 	hot, _ := hottest(calls)
 	l := callLayout(c.W)
 	m.drawCallHeads(c, l, calls)
-	for y := 1; y <= rows && s.top+y-1 < len(calls); y++ {
-		i := s.top + y - 1
-		line := c.Sub(0, y, c.W, 1)
-		m.drawCall(line, l, &calls[i], r, full, hot)
-		id := idOf(&calls[i])
-		m.spotOn(line, func(m *model) { m.charts.slow.at = id })
-		if i == at {
-			selectLine(line.Sub(1, 0, c.W-2, 1), l.time-3, th)
-		}
-	}
-	m.scrollOn(c.Sub(0, 1, c.W, rows), (*model).stepCall)
-	if about > 0 {
-		m.drawAboutCall(c.Sub(0, c.H-1, c.W, 1), &calls[at], true)
-	}
+	m.drawCallList(c, &s.callList, calls, l.time, true, func(line *chart.Canvas, call *probes.Call) {
+		m.drawCall(line, l, call, r, full, hot)
+	})
 }
 
 // drawNotTimed says why there are no calls of a row that only counts.
@@ -292,7 +247,7 @@ func drawSlowReading(m *model, c *chart.Canvas, r *row) {
 			}
 		}
 	}
-	calls, _ := m.slowCalls(r)
+	calls := m.slowCalls(r)
 	held, lost := m.shown.HeldBack-l.base.held, m.shown.Lost.Calls-l.base.lost
 	all, of := l.reported, " of all probes"
 	if len(m.history().calls) == 1 {

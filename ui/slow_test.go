@@ -133,7 +133,7 @@ func TestReportThatFailsIsTold(t *testing.T) {
 func TestRaisingTheThresholdDropsWhatIsBelow(t *testing.T) {
 	s := looking(t, 120, 40)
 	s.press("+", "+", "+") // 500µs
-	calls, _ := s.slowCalls(s.selected)
+	calls := s.slowCalls(s.selected)
 	if len(calls) == 0 {
 		t.Fatal("none is left")
 	}
@@ -157,7 +157,7 @@ func TestCallsBelowANewThresholdAreNotListed(t *testing.T) {
 	check := func(after string) {
 		t.Helper()
 		for range 2 {
-			calls, _ := s.slowCalls(s.selected)
+			calls := s.slowCalls(s.selected)
 			if len(calls) == 0 {
 				t.Errorf("%s no call is listed", after)
 			}
@@ -222,21 +222,24 @@ func TestCallLogIsBoundedAndKeepsTheSlowest(t *testing.T) {
 func TestSelectedCallStaysWhileOthersCome(t *testing.T) {
 	s := looking(t, 120, 40)
 	s.press("right", "right", "right", "left")
-	calls, at := s.slowCalls(s.selected)
+	calls := s.slowCalls(s.selected)
+	at := s.charts.slow.selected(calls)
 	was := idOf(&calls[at])
 	s.runFor(7, 64, mysqlLoad)
-	calls, now := s.slowCalls(s.selected)
+	calls = s.slowCalls(s.selected)
+	now := s.charts.slow.selected(calls)
 	if at != 2 || idOf(&calls[now]) != was || now <= at {
 		t.Errorf("selected was %d (%v), is %d (%v)", at, was, now, idOf(&calls[now]))
 	}
 	s.press("y")
-	if _, at := s.slowCalls(s.selected); at != 0 {
+	if at := s.charts.slow.selected(s.slowCalls(s.selected)); at != 0 {
 		t.Errorf("in the other order call %d is selected", at)
 	}
 	for range 2 * keepNewest {
 		s.press("right")
 	}
-	calls, at = s.slowCalls(s.selected)
+	calls = s.slowCalls(s.selected)
+	at = s.charts.slow.selected(calls)
 	if at != len(calls)-1 {
 		t.Errorf("the end is %d of %d", at, len(calls))
 	}
@@ -244,7 +247,7 @@ func TestSelectedCallStaysWhileOthersCome(t *testing.T) {
 
 func TestMouseSelectsAndScrollsCalls(t *testing.T) {
 	s := looking(t, 120, 40)
-	calls, _ := s.slowCalls(s.selected)
+	calls := s.slowCalls(s.selected)
 	third := calls[2].At.Format("15:04:05.000")
 	for y, line := range strings.Split(s.text(), "\n") {
 		if strings.Contains(line, third) {
@@ -252,7 +255,7 @@ func TestMouseSelectsAndScrollsCalls(t *testing.T) {
 			s.send(tea.MouseWheelMsg{X: 60, Y: y, Button: tea.MouseWheelDown})
 		}
 	}
-	if _, at := s.slowCalls(s.selected); at != 3 || s.selected != s.rows[0] {
+	if at := s.charts.slow.selected(s.slowCalls(s.selected)); at != 3 || s.selected != s.rows[0] {
 		t.Errorf("call %d of row %s is selected", at, s.selected.name)
 	}
 	s.send(tea.MouseWheelMsg{X: 60, Y: 5, Button: tea.MouseWheelDown})

@@ -135,11 +135,12 @@ const Records = 0
 
 // Tick is the end of what belongs to one snapshot.
 type Tick struct {
-	At       time.Time     `json:"at"`
-	Elapsed  time.Duration `json:"elapsed_ns"`
-	Interval time.Duration `json:"interval_ns"`
-	Gone     bool          `json:"gone,omitempty"`
-	Final    bool          `json:"final,omitempty"`
-	Placing  [2]int        `json:"placing,omitzero"` // done, of
-	Leaving  [2]int        `json:"leaving,omitzero"`
+	At        time.Time     `json:"at"`
+	Elapsed   time.Duration `json:"elapsed_ns"`
+	Interval  time.Duration `json:"interval_ns"`
+	Container bool          `json:"container,omitempty"`
+	Gone      bool          `json:"gone,omitempty"`
+	Final     bool          `json:"final,omitempty"`
+	Placing   [2]int        `json:"placing,omitzero"` // done, of
+	Leaving   [2]int        `json:"leaving,omitzero"`
 }
