@@ -147,7 +147,12 @@ func FirstEnded(pid int) bool {
 func Runs(pid int) bool {
 	// Twice: a thread that we came to too early can have ended, and another one,
 	// that it started or that took its place by exec, be missed.
-	return livingThread(pid) != 0 || livingThread(pid) != 0
+	for range 2 {
+		if livingThread(pid) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // livingThread is the id of a thread of a process that has not begun to end, or 0. The
