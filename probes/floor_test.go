@@ -66,7 +66,7 @@ func TestKernelFloor(t *testing.T) {
 		if fl.Class != ClassOf(f, fn) || fl.Class == NoClass {
 			t.Errorf("%s is %s, and its floor of %s", fn.Name, ClassOf(f, fn), fl.Class)
 		}
-		if fl.Min == 0 || fl.P50 < fl.Min || fl.Min > l.Max || fl.P50 < l.Min {
+		if fl.Min == 0 || fl.P50 < fl.Min || fl.Min > l.Max || fl.P50 < l.Min/2 { // other functions of the class are a little faster
 			t.Errorf("the floor of %s is %d at least and %d in the middle, and its calls took %d to %d", fn.Name, fl.Min, fl.P50, l.Min, l.Max)
 		}
 		seen[fl.Class] = true
