@@ -173,7 +173,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if held != nil {
 		elsewhere = newCopies(held.PID(), requests, args)
 	}
-	return f.count(ctx, s, &lookouts{col: col, target: target}, held, elsewhere)
+	return f.count(ctx, s, &lookouts{col: col, target: target, command: held != nil}, held, elsewhere)
 }
 
 // config is a collector's for this target, with room for all that is asked for.
