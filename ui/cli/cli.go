@@ -77,9 +77,22 @@ func Run(args []string, s Streams) int {
 	}
 	root.SetArgs(args)
 	root.SetIn(s.In)
-	root.SetOut(s.Out)
+	out := &faithful{w: s.Out}
+	root.SetOut(out)
 	root.SetErr(s.Err)
-	return report(root.ExecuteContext(context.Background()), verbose, s.Err)
+	return report(cmp.Or(root.ExecuteContext(context.Background()), out.err), verbose, s.Err)
+}
+
+// faithful keeps the first error of a writer: the help does not look at any.
+type faithful struct {
+	w   io.Writer
+	err error
+}
+
+func (f *faithful) Write(b []byte) (int, error) {
+	n, err := f.w.Write(b)
+	f.err = cmp.Or(f.err, err)
+	return n, err
 }
 
 // report prints an error as one sentence and returns the exit status.

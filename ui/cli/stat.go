@@ -87,7 +87,7 @@ are rows for 4,096 threads in all; who finds no room is counted with the others.
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this `TIME`, such as 5s or 2m")
 	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot each `TIME`; with -o table, print each")
 	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this `TIME`, such as 5ms; times the functions")
-	cmd.Flags().StringVar(&f.by, "by", "", "also print `WHOM` each function was hit by: thread, or process")
+	cmd.Flags().Var((*once)(&f.by), "by", "also print `WHOM` each function was hit by: thread, or process")
 	cmd.Flags().BoolVar(&f.audit, "audit", false, "also have the kernel count by itself, and say whether the hits agree; every process that maps TARGET pays")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a snapshot, one a line")
 	return cmd
