@@ -31,7 +31,7 @@ type lookouts struct {
 // somebody will be there at the end.
 func (l *lookouts) watch(ctx context.Context, filter probes.Filter) {
 	const longest = 2 * time.Second
-	for wait := time.Millisecond; !filter.Everybody(); wait = min(2*wait, longest) {
+	for wait := 20 * time.Millisecond; !filter.Everybody(); wait = min(2*wait, longest) {
 		select {
 		case <-ctx.Done():
 			return
