@@ -13,6 +13,7 @@ import (
 type Explanation struct {
 	Causes []string  // a sentence each, without a full stop, the likeliest first
 	Proven bool      // the first cause was seen in the processes, and not read from nothing being there
+	Common bool      // the first cause is the common one, that no call came: it says nothing of this probe
 	Checks []Checked // what was looked at
 }
 
@@ -81,6 +82,21 @@ func (l *Look) Looked(id ID) int {
 		return 0
 	}
 	return l.found[id].mapping()
+}
+
+// Unmapped tells whether processes were looked into and none of them maps the file of a
+// probe, or another one of its name.
+func (l *Look) Unmapped(id ID) bool {
+	if l == nil || l.found[id] == nil {
+		return false
+	}
+	f := l.found[id]
+	return f.n[absent] > 0 && f.n[absent] == f.looked() && f.first[absent].of.Path == "" && !f.late && !f.more && f.denied == 0
+}
+
+// Ended tells whether nobody was there any more to be looked into for a probe.
+func (l *Look) Ended(id ID) bool {
+	return l != nil && l.found[id] != nil && l.found[id].looked()+l.found[id].denied == 0 && !l.filter.Everybody()
 }
 
 // Why explains the numbers of a probe, which can be of after the look.
@@ -178,6 +194,7 @@ func explain(st *Stats, filter Filter, f *surveyed) Explanation {
 	e.Proven = e.Proven || f.n[present] == 0 && f.n[unread] == 0 && (f.unfit() || f.nobody(filter))
 	if (f.n[present] > 0 || f.looked() == 0 && !filter.Everybody()) && st.Filtered == 0 {
 		e.add(notCalled(st))
+		e.Common = true
 		if f.n[present] > 0 {
 			e.add("its breakpoint is in place in " + who(f, present))
 		}
@@ -291,9 +308,10 @@ func clones(st *Stats) string {
 	return "the compiler made " + strings.Join(names, ", ") + " of it, which may have its calls: probe that, too"
 }
 
-// nobody tells that no process maps the file, as far as can be seen from the host.
+// nobody tells that no process maps the file, as far as can be seen from the host: how
+// many could not be looked into is part of the sentence.
 func (f *surveyed) nobody(filter Filter) bool {
-	return filter.Everybody() && f.looked()+f.denied == 0 && !f.late && !f.more && !InContainer()
+	return filter.Everybody() && f.looked() == 0 && !f.late && !f.more && !InContainer()
 }
 
 // unseen says what could not be looked at.

@@ -11,7 +11,7 @@ import (
 // none. Where it did not count all the time it speaks neither for nor against.
 func audited(s *probes.Snapshot, names map[probes.ID]string) (sentences []string, agrees bool) {
 	agrees = true
-	n, under := 0, uint64(0)
+	n, under, share := 0, uint64(0), 0.0
 	for i := range s.Probes {
 		p := &s.Probes[i]
 		a, seen := p.Audit, p.Hits+p.Filtered
@@ -26,6 +26,7 @@ func audited(s *probes.Snapshot, names map[probes.ID]string) (sentences []string
 		default:
 			n++
 			under = max(under, a.Max-a.Min)
+			share = max(share, shareOf(a.Max-a.Min, seen))
 		}
 	}
 	switch {
@@ -33,10 +34,27 @@ func audited(s *probes.Snapshot, names map[probes.ID]string) (sentences []string
 	case under == 0:
 		sentences = append(sentences, "audit: an independent count of each point agrees exactly")
 	default:
-		sentences = append(sentences, fmt.Sprintf("audit: an independent count of each point agrees, to within %s at its beginning and end",
-			format.Things(int(under), "hit")))
+		sentences = append(sentences, fmt.Sprintf("audit: an independent count of each point agrees, to within %s%s",
+			format.Things(int(under), "hit"), wide(share)))
 	}
 	return sentences, agrees
+}
+
+// shareOf is how much of the hits is not checked, from 0 to 1.
+func shareOf(under, seen uint64) float64 {
+	if under >= seen {
+		return min(1, float64(under)) // also of none, which can have missed all
+	}
+	return float64(under) / float64(seen)
+}
+
+// wide warns of an agreement that says little: with more than one hit in a hundred of a
+// function not checked.
+func wide(share float64) string {
+	if share <= 0.01 {
+		return " at its beginning and end"
+	}
+	return fmt.Sprintf(" (at most %.0f %%) at its beginning and end: run longer for a closer check, or start the program after --", 100*share)
 }
 
 func witnessed(a *probes.Audit) string {

@@ -67,6 +67,11 @@ func TestAudited(t *testing.T) {
 		{[]*probes.Audit{nil, nil}, true, nil},
 		{[]*probes.Audit{audit(1, 1, true), audit(0, 0, true)}, true, []string{"audit: an independent count of each point agrees exactly"}},
 		{[]*probes.Audit{audit(1, 1, true), audit(5, 1005, true)}, true, []string{"audit: an independent count of each point agrees, to within 1,000 hits at its beginning and end"}},
+		{
+			[]*probes.Audit{audit(1, 1, true), audit(900000, 1120000, true)},
+			true,
+			[]string{"audit: an independent count of each point agrees, to within 220,000 hits (at most 22 %) at its beginning and end: run longer for a closer check, or start the program after --"},
+		},
 		{[]*probes.Audit{audit(1000003, 1000003, false), nil}, false, []string{"audit: 1,000,003 hits of f0 were seen by the kernel and 1,000,000 by us, 3 too few"}},
 		{[]*probes.Audit{audit(10, 20, false), audit(1, 1, true)}, false, []string{"audit: 10 to 20 hits of f0 were seen by the kernel and 1,000,000 by us, 999,980 too many"}},
 		{[]*probes.Audit{{Partly: true}, nil}, true, []string{"audit: the kernel's own count of f0 did not run all the time, and says nothing"}},

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"uprobetop/probes"
 	"uprobetop/symbols"
@@ -76,9 +77,22 @@ func Run(args []string, s Streams) int {
 	}
 	root.SetArgs(args)
 	root.SetIn(s.In)
-	root.SetOut(s.Out)
+	out := &faithful{w: s.Out}
+	root.SetOut(out)
 	root.SetErr(s.Err)
-	return report(root.ExecuteContext(context.Background()), verbose, s.Err)
+	return report(cmp.Or(root.ExecuteContext(context.Background()), out.err), verbose, s.Err)
+}
+
+// faithful keeps the first error of a writer: the help does not look at any.
+type faithful struct {
+	w   io.Writer
+	err error
+}
+
+func (f *faithful) Write(b []byte) (int, error) {
+	n, err := f.w.Write(b)
+	f.err = cmp.Or(f.err, err)
+	return n, err
 }
 
 // report prints an error as one sentence and returns the exit status.
@@ -172,9 +186,40 @@ func interrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
-	ctx, stop := signal.NotifyContext(ctx, signals...)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancelCause(ctx)
+	come := make(chan os.Signal, 1)
+	signal.Notify(come, signals...)
+	context.AfterFunc(ctx, func() { signal.Stop(come) })
+	go func() {
+		select {
+		case sent := <-come:
+			cancel(&signalled{sent})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// signalled is the cause of the end of a context that a signal ended.
+type signalled struct{ os.Signal }
+
+func (s *signalled) Error() string { return s.String() }
+
+// typed tells whether what ended ctx is a key of the terminal, such as Ctrl-C, of which
+// the terminal has told all processes of its foreground: a command, too. Else
+// it was sent to us alone, as far as can be seen.
+func typed(ctx context.Context) bool {
+	var by *signalled
+	if !errors.As(context.Cause(ctx), &by) || by.Signal != os.Interrupt && by.Signal != syscall.SIGQUIT {
+		return false
+	}
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	foreground, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && foreground == unix.Getpgrp()
 }
 
 // version is what the Go toolchain recorded of the build: a tag, or a commit and

@@ -122,6 +122,11 @@ func TestBadInput(t *testing.T) {
 		{"a file that the process has not", 3, "no file /etc/passwd mapped", []string{"stat", "-p", self, "/etc/passwd", "work"}},
 		{"all of nothing", 2, "-a wants a target", []string{"stat", "-a"}},
 		{"all and one", 2, "-a means every process", []string{"stat", "-a", "-p", self, "work"}},
+		{"all and their children", 2, "-a means every process: leave it out, or --children", []string{"stat", "-a", "--children", calls, "work", "--", calls}},
+		{"maybe children", 2, "--children wants true or false, and \"maybe\" is neither", []string{"stat", "--children=maybe", calls, "work"}},
+		{"no store", 2, "there is no store \"\"", []string{"stat", "--inflight", "", calls, "work"}},
+		{"session cookies of perf events", 2, "session cookies come with uprobe_multi links alone", []string{"stat", "--attach", "perf", "--inflight", "session", calls, "work"}},
+		{"by both", 2, "--by: it is given twice, with \"thread\" and \"process\"", []string{"stat", "--by", "thread", "--by", "process", calls, "work"}},
 		{"a unit and a command", 2, "not both", []string{"stat", "--unit", "nope", "work", "--", calls}},
 		{"half a unit", 2, "--unit wants a name", []string{"stat", "--unit", "a/b", "work"}},
 		{"too little of a container", 2, "first 6 letters", []string{"stat", "--container", "abc", "work"}},
@@ -418,6 +423,21 @@ func TestStatClosedPipe(t *testing.T) {
 	out.Close()
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || errs.Len() > 0 {
 		t.Errorf("%v: %s", err, errs.String())
+	}
+}
+
+// Help that cannot be written is an error, as other output is.
+func TestHelpOnFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"--help"}, {"help", "stat"}, {"numbers"}} {
+		var errs strings.Builder
+		if status := Run(args, Streams{Out: full, Err: &errs}); status != 1 || !strings.Contains(errs.String(), "no space left on device") {
+			t.Errorf("%v: status %d, %q", args, status, errs.String())
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"uprobetop/bpf/bpftest"
 )
@@ -260,5 +264,53 @@ func TestBackgroundJob(t *testing.T) {
 	})
 	if o := lastLine(t, r.out); r.status != 0 || !o.Final {
 		t.Errorf("status %d: %s", r.status, r.errors)
+	}
+}
+
+// A signal that was sent to uprobetop alone is passed on to the command at once, and not
+// when the totals are read.
+func TestSignalPassedOn(t *testing.T) {
+	requireBPF(t)
+	calls := target(t, "calls")
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		out, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		if _, err := unix.FcntlInt(in.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Write(make([]byte, os.Getpagesize())); err != nil { // there is no room for the totals
+			t.Fatal(err)
+		}
+		cmd := program("stat", calls, "work", "--", "sh", "-c", `trap "echo told >&2; exit" TERM; echo ready >&2; while :; do sleep 0.01; done`)
+		cmd.Stdout = in
+		said, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		late := time.AfterFunc(20*time.Second, func() { out.Close() }) // and then it is at the end
+		lines := bufio.NewReader(said)
+		if line, err := lines.ReadString('\n'); line != "ready\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		send(t, cmd, signal)
+		if line, err := lines.ReadString('\n'); line != "told\n" {
+			t.Errorf("at %v: %q, %v", signal, line, err)
+		}
+		if !late.Stop() {
+			t.Errorf("%v is passed on when nobody reads any more", signal)
+		} else if _, err := io.Copy(io.Discard, out); err != nil {
+			t.Error(err)
+		}
+		var status *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &status) || status.ExitCode() != 130 {
+			t.Errorf("at %v it ends with %v", signal, err)
+		}
 	}
 }

@@ -87,7 +87,7 @@ are rows for 4,096 threads in all; who finds no room is counted with the others.
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "stop after this `TIME`, such as 5s or 2m")
 	cmd.Flags().DurationVarP(&f.interval, "interval", "I", probes.Tick, "take a snapshot each `TIME`; with -o table, print each")
 	cmd.Flags().DurationVar(&f.slow, "slow", 0, "also print each call that takes at least this `TIME`, such as 5ms; times the functions")
-	cmd.Flags().StringVar(&f.by, "by", "", "also print `WHOM` each function was hit by: thread, or process")
+	cmd.Flags().Var((*once)(&f.by), "by", "also print `WHOM` each function was hit by: thread, or process")
 	cmd.Flags().BoolVar(&f.audit, "audit", false, "also have the kernel count by itself, and say whether the hits agree; every process that maps TARGET pays")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "`FORMAT` is table, or json: one object a snapshot, one a line")
 	return cmd
@@ -173,7 +173,7 @@ func (f *statFlags) run(ctx context.Context, s Streams, args, command []string) 
 	if held != nil {
 		elsewhere = newCopies(held.PID(), requests, args)
 	}
-	return f.count(ctx, s, &lookouts{col: col, target: target}, held, elsewhere)
+	return f.count(ctx, s, &lookouts{col: col, target: target, command: held != nil}, held, elsewhere)
 }
 
 // config is a collector's for this target, with room for all that is asked for.
@@ -333,12 +333,16 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 		}
 	}
 	var looking, halted sync.WaitGroup
+	told := false // the command, that it is to end
 	looking.Go(func() { looks.watch(run, col.Snapshot().Filter) })
 	halted.Add(1)
 	context.AfterFunc(run, func() { // also while a reader keeps us waiting
 		defer halted.Done()
 		col.Quiet()
 		looks.end()
+		if held != nil && ctx.Err() != nil && !typed(ctx) { // else it would run on until the totals are read
+			told = held.Signal(syscall.SIGTERM) == nil
+		}
 		col.Halt()
 	})
 	ran := make(chan error) // Run wants a thread of its own
@@ -356,7 +360,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 		err = errors.Join(f.printCalls(s.Out, snap), f.print(s, snap, looks.findings(doubts, f.verbose)))
 	}
 	if held != nil {
-		return errors.Join(err, endCommand(s, col, held, cut))
+		return errors.Join(err, endCommand(s, col, held, cut, told))
 	}
 	if err == nil && cut && f.duration > 0 {
 		err = &exit{code: exitCut}
@@ -369,8 +373,9 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 const patience = 2 * time.Second
 
 // endCommand gives the command's own status. If it still runs, because the
-// duration is over or uprobetop was interrupted, it is asked to end.
-func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool) error {
+// duration is over or uprobetop was interrupted, it is asked to end, unless that was
+// told already.
+func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut, told bool) error {
 	over := func() bool { return held.Ended().Err() != nil }
 	wait := func() {
 		select {
@@ -378,12 +383,14 @@ func endCommand(s Streams, col *probes.Collector, held *probes.Command, cut bool
 		case <-time.After(patience):
 		}
 	}
-	if cut { // at Ctrl-C the terminal tells the command, too
+	if cut && !told { // at Ctrl-C the terminal tells the command, too
 		wait()
 	}
-	asked := !over()
+	asked := told || !over()
 	if asked {
-		_ = held.Signal(syscall.SIGTERM)
+		if !told {
+			_ = held.Signal(syscall.SIGTERM)
+		}
 		wait()
 		if !over() {
 			fmt.Fprintf(s.Err, "uprobetop: the command does not end at SIGTERM and goes on as process %d\n", held.PID())

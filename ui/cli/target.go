@@ -42,11 +42,14 @@ func (t *targetFlags) open(s Streams, args, command []string) (*probes.Target, [
 	if t.given("max-probes") && (t.maxProbes < 1 || t.maxProbes > 1<<20) {
 		return nil, nil, usage("--max-probes wants a number from 1 to 1048576, and %d is none", t.maxProbes)
 	}
-	if _, known := attachMethods[t.attach]; !known {
+	if _, known := attachMethods[t.attach]; !known || t.attach == "" && t.given("attach") {
 		return nil, nil, usage("there is no attach method %q: use auto, multi or perf", t.attach)
 	}
-	if _, known := stores[t.inFlight]; !known {
+	if _, known := stores[t.inFlight]; !known || t.inFlight == "" && t.given("inflight") {
 		return nil, nil, usage("there is no store %q for calls in flight: use auto, task, session or hash", t.inFlight)
+	}
+	if attachMethods[t.attach] == probes.PerfEvent && stores[t.inFlight] == probes.SessionStore {
+		return nil, nil, usage("session cookies come with uprobe_multi links alone, not with perf events: leave out --inflight or --attach")
 	}
 	if err := t.check(command); err != nil {
 		return nil, nil, err

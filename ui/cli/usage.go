@@ -47,8 +47,24 @@ func invalidValue(err *pflag.InvalidValueError) string {
 		return fmt.Sprintf("%s wants a time such as 1s, and %q is none", name, err.GetValue())
 	case "int":
 		return fmt.Sprintf("%s wants a number, and %q is none", name, err.GetValue())
+	case "bool":
+		return fmt.Sprintf("%s wants true or false, and %q is neither", name, err.GetValue())
 	}
 	return fmt.Sprintf("%s: %s", name, err.Unwrap())
+}
+
+// once is a word that a flag takes once: of two, one would be left out in silence.
+type once string
+
+func (o *once) Type() string   { return "string" }
+func (o *once) String() string { return string(*o) }
+
+func (o *once) Set(text string) error {
+	if *o != "" {
+		return fmt.Errorf("it is given twice, with %q and %q: leave one of them out", string(*o), text)
+	}
+	*o = once(text)
+	return nil
 }
 
 // flagName is a flag as people type it: -d, or --slow.

@@ -77,6 +77,8 @@ func (w *whomFlags) check(command []string) error {
 		return usage("give processes with -p and the like, or a command after --, not both")
 	case w.named() && w.all:
 		return usage("-a means every process: leave it out, or -p and the like")
+	case w.children && w.all:
+		return usage("-a means every process: leave it out, or --children")
 	case w.children && len(w.pids)+len(command) == 0:
 		return usage("--children are those of a process: name it with -p")
 	}

@@ -3,24 +3,28 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"uprobetop/probes"
+	"uprobetop/symbols"
 	"uprobetop/ui/format"
 )
 
 // lookouts looks into the processes while a run lasts: at its end they may have ended,
 // and with them what could tell why a probe has no hits.
 type lookouts struct {
-	col    *probes.Collector
-	target *probes.Target
+	col     *probes.Collector
+	target  *probes.Target
+	command bool // whose processes count
 
-	mu    sync.Mutex
-	last  *probes.Look // nil: none yet
-	early *probes.Look // the newest that saw a process of each probe
+	mu      sync.Mutex
+	last    *probes.Look // nil: none yet
+	early   *probes.Look // the newest that saw a process map the file of a probe
+	strange *probes.Look // the newest that saw processes, none of which maps it
 }
 
 // watch looks until ctx ends, at pauses that become longer. Where everybody counts
@@ -35,14 +39,16 @@ func (l *lookouts) watch(ctx context.Context, filter probes.Filter) {
 		}
 		snap := l.col.Snapshot()
 		look := l.col.Look(snap, l.target)
+		l.mu.Lock()
 		for i := range snap.Probes {
-			if look.Looked(snap.Probes[i].ID) > 0 {
-				l.mu.Lock()
+			switch id := snap.Probes[i].ID; {
+			case look.Looked(id) > 0:
 				l.early = look
-				l.mu.Unlock()
-				break
+			case look.Unmapped(id):
+				l.strange = look
 			}
 		}
+		l.mu.Unlock()
 	}
 }
 
@@ -59,10 +65,20 @@ func (l *lookouts) end() {
 func (l *lookouts) why(st *probes.Stats) probes.Explanation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last.Looked(st.ID) == 0 && l.early.Looked(st.ID) > 0 {
+	switch {
+	case l.last.Looked(st.ID) == 0 && l.early.Looked(st.ID) > 0:
 		return l.early.Why(st)
+	case st.Filtered == 0 && l.last.Ended(st.ID) && l.strange.Unmapped(st.ID):
+		return probes.Explanation{Causes: []string{l.nobody() + " was seen to map " + symbols.Printable(filepath.Base(st.File.Path))}, Proven: true}
 	}
 	return l.last.Why(st)
+}
+
+func (l *lookouts) nobody() string {
+	if l.command {
+		return "no process of the command"
+	}
+	return "no process whose hits count"
 }
 
 // findings is what a run tells at its end beside the numbers; nil: nothing.
@@ -148,10 +164,11 @@ func (f *findings) more(st *probes.Stats) string {
 	if f == nil || f.why == nil || !f.verbose {
 		return ""
 	}
-	if e := f.why(st); len(e.Causes) > 1 {
+	e := f.why(st)
+	if e.Common { // and said already
 		return strings.Join(e.Causes[1:], "; ")
 	}
-	return ""
+	return e.String()
 }
 
 // ofKernel is what the kernel counted and logged, with -v.

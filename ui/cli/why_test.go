@@ -120,3 +120,20 @@ func TestKernelDoubts(t *testing.T) {
 		t.Errorf("it says\n%s", got)
 	}
 }
+
+// That nobody maps the target is told: of everybody with -v and without, and of a command
+// that was looked into while it ran.
+func TestStatWhyNobody(t *testing.T) {
+	requireBPF(t)
+	library := target(t, "library", "-shared", "-fPIC")
+	for _, verbose := range []string{"-v=false", "-v"} {
+		r := run(t, "stat", verbose, "-a", "-d", "10ms", library, "provided")
+		if !strings.Contains(r.out, "no process maps "+filepath.Base(library)+" now") {
+			t.Errorf("with %s it says\n%s%s", verbose, r.out, r.errors)
+		}
+		r = run(t, "stat", verbose, library, "provided", "--", "sleep", "0.2")
+		if !strings.Contains(r.out, "provided: no process of the command was seen to map "+filepath.Base(library)) {
+			t.Errorf("with %s it says of a command\n%s%s", verbose, r.out, r.errors)
+		}
+	}
+}
