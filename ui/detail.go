@@ -239,6 +239,9 @@ func (m *model) drawZoomed(c *chart.Canvas) {
 	if v.title == slowTitle && r.shown != nil && r.shown.Kind == probes.Return {
 		c.Text(x+2, 0, m.thresholdText(r, 0), th.Text)
 	}
+	if v.title == insideTitle && r.shown != nil && r.shown.InFlight > 0 {
+		c.Text(x+2, 0, format.Count(uint64(r.shown.InFlight))+" in flight", th.Text)
+	}
 	drawKeys(c, c.W-1, 0, []string{"esc", "back"}, th)
 	m.drawView(c.Sub(0, 1, c.W, c.H-1), v, r)
 }

@@ -193,3 +193,27 @@ func TestInsideOfSession(t *testing.T) {
 		t.Errorf("it says\n%s", got)
 	}
 }
+
+// Where it is not known what the threads did, no bar says that they were on a CPU, and
+// on a small screen the number of those inside is told.
+func TestInsideUnknown(t *testing.T) {
+	s := insideScreen(t, 60, 12)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		stuck(20)(sn)
+		for i := range sn.Inside.Calls {
+			sn.Inside.Calls[i].Thread = nil
+		}
+	})
+	got := s.text()
+	if strings.Contains(got, "━") || !strings.Contains(got, "····") || !strings.Contains(got, "20 in flight") {
+		t.Errorf("it reads\n%s", got)
+	}
+	s = insideScreen(t, 120, 40)
+	s.publish(mysqlLoad, func(sn *probes.Snapshot) {
+		stuck(1)(sn)
+		sn.Inside.Calls[0].Thread = nil
+	})
+	if got := s.text(); !strings.Contains(got, "what its thread did meanwhile is not known") {
+		t.Errorf("it reads\n%s", got)
+	}
+}

@@ -39,7 +39,8 @@ func partsOf(call *probes.Call) (on, waiting, blocked time.Duration) {
 func (m *model) drawCallBar(c *chart.Canvas, call *probes.Call, full float64) {
 	th := m.th
 	if call.Thread == nil {
-		chart.Bar(c, float64(call.Latency)/full, th.HMax, th)
+		// A full line would say that it was on a CPU.
+		chart.Parts(c, []chart.Part{{Share: float64(call.Latency) / full, Glyph: th.Dot, Style: th.Muted}}, th)
 		return
 	}
 	var parts []chart.Part
@@ -70,7 +71,7 @@ func (m *model) drawAboutCall(c *chart.Canvas, call *probes.Call, returned bool)
 	}
 	t := call.Thread
 	if t == nil {
-		if !say("it began before it was watched: its arguments and its thread are not known", th.Muted) {
+		if !say("it began before it was watched: what its thread did meanwhile is not known", th.Muted) {
 			say("it began before it was watched", th.Muted)
 		}
 		return

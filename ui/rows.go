@@ -102,7 +102,8 @@ type row struct {
 	born     int
 }
 
-// silentAfter is how long an armed probe without a hit shows its numbers.
+// silentAfter is how long an armed probe without a hit, and with nobody inside,
+// shows its numbers.
 const silentAfter = 30 * time.Second
 
 // condition is what a row is at the moment; the order is that of the table.
@@ -145,7 +146,7 @@ func (m *model) condition(r *row) condition {
 	case probes.Gone:
 		return gone
 	}
-	if m.snap.Elapsed-max(r.alive, r.stat.Placed) >= silentAfter {
+	if r.stat.Pending() <= 0 && m.snap.Elapsed-max(r.alive, r.stat.Placed) >= silentAfter {
 		return silent
 	}
 	return measuring

@@ -55,6 +55,9 @@ func (m *model) sentence(r *row, cond condition) sentence {
 		if r.stat.Filtered > 0 {
 			s.long = "armed, 0 hits in 30 s: the filter lets nobody through"
 		}
+		if full, short := m.hitsBefore(r); r.stat.Hits > 0 {
+			s.long, s.medium, s.short = "no hit in 30 s, after "+full, "no hit in 30 s, after "+short, "no hit in 30 s"
+		}
 		return s
 	}
 	if m.opts.Recorded {

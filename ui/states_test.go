@@ -385,3 +385,30 @@ func TestScenesOfTheDemo(t *testing.T) {
 		t.Error("the help does not say it")
 	}
 }
+
+// That no call reached an address is said of a probe that was never hit, and nothing is
+// silent while threads are inside.
+func TestSilent(t *testing.T) {
+	hang := []load{{"buf_page_get_gen", probes.Return, 10, [][3]float64{{1, 900, 1}}, probes.Attached, "", -1}}
+	for _, tt := range []struct {
+		hits     uint64
+		inFlight int64
+		want     string
+	}{
+		{0, 0, "0 hits in 30 s: no call reached this address"},
+		{20, 0, "no hit in 30 s, after 20 hits"},
+		{20, 20, "≥38.0"},
+	} {
+		s := newScreen(t, 120, 40, &fakeSource{snap: snapshotAt(0, 4, hang)}, Options{})
+		for range 200 {
+			s.publish(hang, func(sn *probes.Snapshot) {
+				st := &sn.Probes[0]
+				st.Hits, st.InFlight, st.Returned = tt.hits, tt.inFlight, tt.hits-uint64(tt.inFlight)
+				st.Oldest = 38 * time.Second * time.Duration(min(tt.inFlight, 1))
+			})
+		}
+		if got := s.rowText("buf_page"); !strings.Contains(got, tt.want) || tt.hits > 0 && strings.Contains(got, "no call reached") {
+			t.Errorf("%d hits, %d in flight: the row reads %q", tt.hits, tt.inFlight, got)
+		}
+	}
+}
