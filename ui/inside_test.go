@@ -42,9 +42,6 @@ func insideScreen(t *testing.T, w, h int) *screen {
 	s := watching(t, w, h)
 	s.opts.Doing = doing
 	s.press("esc", "6")
-	if !s.split() {
-		s.press("enter")
-	}
 	return s
 }
 

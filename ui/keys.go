@@ -117,7 +117,7 @@ func lookKeys() []binding {
 	}
 	for i, v := range views() {
 		d := string(rune('1' + i))
-		out = append(out, binding{[]string{d}, d, v.title, groupLook, "", 0, quiet(func(m *model) { m.viewAt = i }), (*model).hasRow})
+		out = append(out, binding{[]string{d}, d, v.title, groupLook, "", 0, quiet(func(m *model) { m.lookAt(i) }), (*model).hasRow})
 	}
 	return out
 }
@@ -197,6 +197,9 @@ func (m *model) stepView(by int) {
 		step(m, by)
 	}
 }
+
+// lookAt shows a view; where there is no room beside the table it fills the screen.
+func (m *model) lookAt(i int) { m.viewAt, m.zoomed = i, m.zoomed || !m.split() }
 
 func (m *model) zoom() { m.zoomed = !m.zoomed }
 

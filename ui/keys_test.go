@@ -547,3 +547,16 @@ func TestBooksThatDoNotBalanceAtRestAreToldInTheTotals(t *testing.T) {
 		t.Error("the ledger does not say by how much")
 	}
 }
+
+// On a small screen a view has no room beside the table: its digit has it fill the screen.
+func TestDigitFillsSmallScreen(t *testing.T) {
+	s := watching(t, 60, 12)
+	s.press("esc", "6")
+	if got := s.text(); !strings.Contains(got, "6 inside") {
+		t.Errorf("after 6 it reads\n%s", got)
+	}
+	s.press("5", "esc")
+	if got := s.text(); strings.Contains(got, "esc back") {
+		t.Errorf("after esc it reads\n%s", got)
+	}
+}

@@ -19,9 +19,6 @@ func looking(t *testing.T, w, h int) *screen {
 	s := watching(t, w, h)
 	s.src.calls = slowAt
 	s.press("esc", "3")
-	if !s.split() {
-		s.press("enter")
-	}
 	s.runFor(30, 64, mysqlLoad)
 	s.View()
 	return s

@@ -53,9 +53,6 @@ func onThreads(t *testing.T, w, h int, keys ...string) *screen {
 	s := watching(t, w, h)
 	s.press(append([]string{"esc"}, keys...)...)
 	s.press("5")
-	if !s.split() {
-		s.press("enter")
-	}
 	s.runFor(10, 64, mysqlLoad)
 	return s
 }
