@@ -58,10 +58,11 @@ static __always_inline struct share *share_of(__u64 cookie)
 	volatile __u32 *full = s ? 0 : no_room();
 
 	if (full && !*full) {
-		if (bpf_map_update_elem(&shares, &key, &no_share, BPF_NOEXIST))
+		/* Of threads that share an entry, those outside, another one can be faster. */
+		bpf_map_update_elem(&shares, &key, &no_share, BPF_NOEXIST);
+		s = bpf_map_lookup_elem(&shares, &key);
+		if (!s)
 			*full = 1;
-		else
-			s = bpf_map_lookup_elem(&shares, &key);
 	}
 	if (!s) {
 		key.tgid = key.tid = OTHERS;

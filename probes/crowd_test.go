@@ -39,6 +39,7 @@ func TestKernelCrowd(t *testing.T) {
 // Another tracer's return probes take from the same 64, and a function that both
 // probe takes one alone. What bpftrace counts is the same.
 func TestKernelBesideBpftrace(t *testing.T) {
+	bpftest.Long(t)
 	bpftrace, err := exec.LookPath("bpftrace")
 	if err != nil {
 		t.Skip("there is no bpftrace")

@@ -23,6 +23,7 @@ func seenAll(t testing.TB, c *Collector) {
 // each is gone, the first and then the second. (Not on other kernels: from 7.0 on those
 // that are left are skipped themselves now and then.)
 func TestHalfHooks(t *testing.T) {
+	bpftest.Long(t)
 	target := bpftest.Build(t, "scenes")
 	f := open(t, target)
 	for i := range 2 {

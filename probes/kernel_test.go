@@ -131,10 +131,15 @@ func equal(t testing.TB, what string, got, want uint64) {
 	}
 }
 
-// forStores runs a test with each in-flight store that this kernel has.
+// forStores runs a test with each in-flight store that this kernel has. With a hash
+// all but the way to a thread's stack is as with task storage: that takes its time
+// only in long tests, and on other kernels.
 func forStores(t *testing.T, test func(t *testing.T, config Config)) {
 	for _, store := range []Store{TaskStore, HashStore, SessionStore} {
 		t.Run(string(store), func(t *testing.T) {
+			if store == HashStore && !bpftest.Emulated() {
+				bpftest.Long(t)
+			}
 			if store == SessionStore && errors.Is(bpf.HaveSession(), ebpf.ErrNotSupported) {
 				t.Skip("this kernel has no session cookies")
 			}

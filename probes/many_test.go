@@ -64,6 +64,7 @@ func TestManyProbes(t *testing.T) {
 
 // Each perf event is a link of its own, and they need not be made one by one.
 func TestManyPerfEvents(t *testing.T) {
+	bpftest.Long(t)
 	const n = 8
 	target := manyFunctions(t, n)
 	f := open(t, target)

@@ -135,6 +135,7 @@ func TestKernelMarkers(t *testing.T) {
 // A command is probed from its first instruction on: its data, where the semaphore is,
 // is mapped after its code.
 func TestMarkersOfCommand(t *testing.T) {
+	bpftest.Long(t)
 	target := bpftest.Build(t, "markers", "-DMANY")
 	f := open(t, target)
 	var out strings.Builder

@@ -64,12 +64,27 @@ func TestBudget(t *testing.T) {
 
 // Of an environment that has no end the beginning is read.
 func TestVariable(t *testing.T) {
-	cmd := exec.Command("sleep", "1000")
+	cmd := exec.Command("cat")
 	cmd.Env = []string{"A=1", "LD_PRELOAD=/x/y.so"}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	// Once it answers it has an environment: not yet when its exec has only begun.
+	if _, err := in.Write([]byte{'x'}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	if v, ok := Variable(cmd.Process.Pid, "LD_PRELOAD"); !ok || v != "/x/y.so" {
 		t.Errorf("LD_PRELOAD is %q, %v", v, ok)
 	}

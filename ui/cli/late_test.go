@@ -18,6 +18,7 @@ import (
 // A reader that is stopped for 3 s makes one long interval of them, with the rate that
 // it had: no hit and no call is missing, and what was not reported is counted.
 func TestStatLate(t *testing.T) {
+	bpftest.Long(t)
 	requireBPF(t)
 	calls := target(t, "calls")
 	cmd := program("stat", "-o", "json", "--slow", "1ns", calls, "work")

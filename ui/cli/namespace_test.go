@@ -232,7 +232,7 @@ func TestInFlightOutsideOfPIDNamespace(t *testing.T) {
 	next() // the probe stands
 	bpftest.Start(t, exec.Command(hang, "threads", "2"))
 	line, n := next()
-	for ; n < 2 || !strings.Contains(line, `"threads":[{`); line, n = next() {
+	for ; n < 2 || !strings.Contains(line, `"comm":null,"hits":2,`); line, n = next() {
 	}
 	for _, want := range []string{
 		`"in_flight_calls":null`, `"oldest_in_flight_ns":null`, `"threads":[{"pid":null,"tid":null,"comm":null,"hits":2,`,
