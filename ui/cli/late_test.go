@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"uprobetop/bpf/bpftest"
 )
 
 // A reader that is stopped for 3 s makes one long interval of them, with the rate that
