@@ -95,16 +95,24 @@ func (c *copies) look() {
 	}
 }
 
-// sentences is one for each library of which a copy was seen. It waits for the last
-// look, which a process that is busy with its mappings can hold up, for a while.
-func (c *copies) sentences() (all []string) {
+// end waits for the last look, which a process that is busy with its mappings can hold
+// up, for a while.
+func (c *copies) end() {
 	if c == nil {
-		return nil
+		return
 	}
 	select {
 	case <-c.done:
 	case <-time.After(looking):
 	}
+}
+
+// sentences is one for each library of which a copy was seen.
+func (c *copies) sentences() (all []string) {
+	if c == nil {
+		return nil
+	}
+	c.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.files {

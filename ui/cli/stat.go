@@ -340,6 +340,7 @@ func (f *statFlags) count(ctx context.Context, s Streams, looks *lookouts, held 
 		defer halted.Done()
 		col.Quiet()
 		looks.end()
+		elsewhere.end()
 		if held != nil && ctx.Err() != nil && !typed(ctx) { // else it would run on until the totals are read
 			told = held.Signal(syscall.SIGTERM) == nil
 		}
