@@ -10,12 +10,12 @@ import (
 // one is warned, and who says yes sees calls that ended with their thread. Entries
 // alone change nothing.
 func TestKernelUnwinds(t *testing.T) {
-	for name, build := range map[string]func() string{
-		"C++":  func() string { return compiled(t, "throws.cc", "g++", "-O1") },
-		"Rust": func() string { return compiled(t, "panics.rs", "rustc", "-O") },
+	for name, build := range map[string]func(t *testing.T) string{
+		"C++":  func(t *testing.T) string { return compiled(t, "throws.cc", "g++", "-O1") },
+		"Rust": func(t *testing.T) string { return compiled(t, "panics.rs", "rustc", "-O") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := open(t, build())
+			f := open(t, build(t))
 			const n = 20
 			c := newCollectorHere(t, Config{})
 			asked := request(t, f, Return, "passed")
