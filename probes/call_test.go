@@ -77,9 +77,9 @@ func TestKernelSlowCalls(t *testing.T) {
 		}
 	}
 	equal(t, "calls that slept", sleeps, slept)
-	// On a CPU that is kept waiting itself the time can be over before the thread
+	// On a CPU that is emulated, and late itself, the time can be over before the thread
 	// gives way.
-	if 4*awake > sleeps {
+	if awake > 0 && (!bpftest.Emulated() || 4*awake > sleeps) {
 		t.Errorf("%d of %d calls slept without a switch", awake, sleeps)
 	}
 	equal(t, "reported calls of step", reported[step.ID], over(t, step.Latency, slow))
